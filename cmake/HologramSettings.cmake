@@ -1,0 +1,37 @@
+# Compiler settings shared by every target.
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+# -ffp-contract=off: a product and a sum are fused only where the source says fma, so that one
+# source gives one result on every level. -fno-math-errno: sqrt compiles to an instruction.
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno)
+if(HOLOGRAM_SANITIZE)
+  add_compile_options(-fsanitize=${HOLOGRAM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${HOLOGRAM_SANITIZE})
+  add_compile_definitions(HOLOGRAM_SANITIZED=1)
+endif()
+
+# A compiler cache, where there is one, only changes how long a build takes.
+find_program(HOLOGRAM_CCACHE ccache)
+if(HOLOGRAM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${HOLOGRAM_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HOLOGRAM_CCACHE})
+endif()
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+if(HOLOGRAM_TESTS)
+  find_package(GTest REQUIRED)
+  enable_testing()
+endif()
+if(HOLOGRAM_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

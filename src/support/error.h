@@ -1,0 +1,69 @@
+// support: values, memory, files, threads, configuration. Everything else stands on this layer.
+//
+// Error: what went wrong, and where it passed through on its way up.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hologram {
+
+// The code says who can mend it. Everything but `internal` is caused by what a caller, a file or
+// the machine gave us; `internal` is a defect of Hologram itself.
+enum class ErrorCode {
+  invalid_argument,    // a value that no call of this kind accepts
+  type_mismatch,       // the wrong element type, or types that do not go together
+  shape_mismatch,      // shapes that do not go together
+  out_of_range,        // an index or a size past its end
+  not_found,           // a file, name, kernel or parameter that is not there
+  already_exists,      // a name that is taken
+  unsupported,         // understood, but not something Hologram does; says what it does do
+  parse_error,         // text that does not follow its grammar; has line and column
+  verify_error,        // a program that breaks a rule of the ISA or the graph
+  corrupt,             // a file whose bytes contradict themselves
+  io_error,            // the operating system refused
+  resource_exhausted,  // memory, disk or device limits
+  permission_denied,   // for instance code signed by a key that is not trusted
+  cancelled,           // asked to stop
+  timeout,             // took longer than allowed
+  trap,                // a running program did something it must not (division by zero, ...)
+  internal,            // a defect of Hologram
+};
+
+std::string_view name_of(ErrorCode code);
+constexpr bool is_user_error(ErrorCode code) { return code != ErrorCode::internal; }
+
+class Error {
+ public:
+  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  ErrorCode code() const { return code_; }
+  // What went wrong, without the places.
+  const std::string& message() const { return message_; }
+  // The places it passed through, innermost first: "node 'conv1'", "model.onnx".
+  const std::vector<std::string>& context() const { return context_; }
+
+  // Adds the next place outwards.
+  Error& add_context(std::string place) & {
+    context_.push_back(std::move(place));
+    return *this;
+  }
+  Error&& with_context(std::string place) && {
+    context_.push_back(std::move(place));
+    return std::move(*this);
+  }
+
+  // "model.onnx: node 'conv1': message [code]": outermost place first.
+  std::string to_string() const;
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+  std::vector<std::string> context_;
+};
+
+}  // namespace hologram
