@@ -19,7 +19,8 @@ constexpr uint64_t align_up(uint64_t value, uint64_t alignment) {
 class AlignedBytes {
  public:
   AlignedBytes() = default;
-  // Uninitialised bytes; resource_exhausted when there is no memory. Large blocks ask for huge pages.
+  // Uninitialised bytes; resource_exhausted when there is no memory. Large blocks ask for huge
+  // pages.
   static Result<AlignedBytes> allocate(size_t size);
   ~AlignedBytes();
   AlignedBytes(AlignedBytes&& other) noexcept

@@ -43,17 +43,42 @@ enum class DType : uint8_t {
 // Bits of one stored element; 0 for string.
 constexpr unsigned bits_of(DType type) {
   switch (type) {
-    case DType::boolean: case DType::i8: case DType::u8: return 8;
-    case DType::i16: case DType::u16: case DType::f16: case DType::bf16: return 16;
-    case DType::i32: case DType::u32: case DType::f32: return 32;
-    case DType::i64: case DType::u64: case DType::f64: return 64;
-    case DType::i4: case DType::u4: case DType::f4e2m1: return 4;
-    case DType::i2: case DType::u2: return 2;
-    case DType::f8e4m3fn: case DType::f8e4m3fnuz: case DType::f8e5m2:
-    case DType::f8e5m2fnuz: case DType::f8e8m0: return 8;
-    case DType::complex64: return 64;
-    case DType::complex128: return 128;
-    case DType::string: return 0;
+    case DType::boolean:
+    case DType::i8:
+    case DType::u8:
+      return 8;
+    case DType::i16:
+    case DType::u16:
+    case DType::f16:
+    case DType::bf16:
+      return 16;
+    case DType::i32:
+    case DType::u32:
+    case DType::f32:
+      return 32;
+    case DType::i64:
+    case DType::u64:
+    case DType::f64:
+      return 64;
+    case DType::i4:
+    case DType::u4:
+    case DType::f4e2m1:
+      return 4;
+    case DType::i2:
+    case DType::u2:
+      return 2;
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+      return 8;
+    case DType::complex64:
+      return 64;
+    case DType::complex128:
+      return 128;
+    case DType::string:
+      return 0;
   }
   return 0;
 }
@@ -69,7 +94,9 @@ constexpr uint64_t bytes_for(DType type, uint64_t count) {
 
 constexpr bool is_signed_integer(DType type) { return type >= DType::i8 && type <= DType::i64; }
 constexpr bool is_unsigned_integer(DType type) { return type >= DType::u8 && type <= DType::u64; }
-constexpr bool is_integer(DType type) { return is_signed_integer(type) || is_unsigned_integer(type); }
+constexpr bool is_integer(DType type) {
+  return is_signed_integer(type) || is_unsigned_integer(type);
+}
 constexpr bool is_float(DType type) { return type >= DType::f16 && type <= DType::f64; }
 constexpr bool is_compute(DType type) { return type <= DType::f64; }
 constexpr bool is_storage_only(DType type) { return !is_compute(type); }
@@ -112,18 +139,57 @@ uint8_t f32_to_small_float(DType type, float value, bool saturate = true);
 // The DType of a C++ type: dtype_of<float>() == DType::f32.
 template <typename T>
 constexpr DType dtype_of();
-template <> constexpr DType dtype_of<bool>() { return DType::boolean; }
-template <> constexpr DType dtype_of<int8_t>() { return DType::i8; }
-template <> constexpr DType dtype_of<int16_t>() { return DType::i16; }
-template <> constexpr DType dtype_of<int32_t>() { return DType::i32; }
-template <> constexpr DType dtype_of<int64_t>() { return DType::i64; }
-template <> constexpr DType dtype_of<uint8_t>() { return DType::u8; }
-template <> constexpr DType dtype_of<uint16_t>() { return DType::u16; }
-template <> constexpr DType dtype_of<uint32_t>() { return DType::u32; }
-template <> constexpr DType dtype_of<uint64_t>() { return DType::u64; }
-template <> constexpr DType dtype_of<Half>() { return DType::f16; }
-template <> constexpr DType dtype_of<BFloat16>() { return DType::bf16; }
-template <> constexpr DType dtype_of<float>() { return DType::f32; }
-template <> constexpr DType dtype_of<double>() { return DType::f64; }
+template <>
+constexpr DType dtype_of<bool>() {
+  return DType::boolean;
+}
+template <>
+constexpr DType dtype_of<int8_t>() {
+  return DType::i8;
+}
+template <>
+constexpr DType dtype_of<int16_t>() {
+  return DType::i16;
+}
+template <>
+constexpr DType dtype_of<int32_t>() {
+  return DType::i32;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::i64;
+}
+template <>
+constexpr DType dtype_of<uint8_t>() {
+  return DType::u8;
+}
+template <>
+constexpr DType dtype_of<uint16_t>() {
+  return DType::u16;
+}
+template <>
+constexpr DType dtype_of<uint32_t>() {
+  return DType::u32;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::u64;
+}
+template <>
+constexpr DType dtype_of<Half>() {
+  return DType::f16;
+}
+template <>
+constexpr DType dtype_of<BFloat16>() {
+  return DType::bf16;
+}
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
 
 }  // namespace hologram

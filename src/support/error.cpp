@@ -6,23 +6,40 @@ namespace hologram {
 
 std::string_view name_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "invalid argument";
-    case ErrorCode::type_mismatch: return "type mismatch";
-    case ErrorCode::shape_mismatch: return "shape mismatch";
-    case ErrorCode::out_of_range: return "out of range";
-    case ErrorCode::not_found: return "not found";
-    case ErrorCode::already_exists: return "already exists";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::parse_error: return "parse error";
-    case ErrorCode::verify_error: return "verify error";
-    case ErrorCode::corrupt: return "corrupt";
-    case ErrorCode::io_error: return "input/output error";
-    case ErrorCode::resource_exhausted: return "resource exhausted";
-    case ErrorCode::permission_denied: return "permission denied";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::timeout: return "timeout";
-    case ErrorCode::trap: return "trap";
-    case ErrorCode::internal: return "internal error";
+    case ErrorCode::invalid_argument:
+      return "invalid argument";
+    case ErrorCode::type_mismatch:
+      return "type mismatch";
+    case ErrorCode::shape_mismatch:
+      return "shape mismatch";
+    case ErrorCode::out_of_range:
+      return "out of range";
+    case ErrorCode::not_found:
+      return "not found";
+    case ErrorCode::already_exists:
+      return "already exists";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::parse_error:
+      return "parse error";
+    case ErrorCode::verify_error:
+      return "verify error";
+    case ErrorCode::corrupt:
+      return "corrupt";
+    case ErrorCode::io_error:
+      return "input/output error";
+    case ErrorCode::resource_exhausted:
+      return "resource exhausted";
+    case ErrorCode::permission_denied:
+      return "permission denied";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::timeout:
+      return "timeout";
+    case ErrorCode::trap:
+      return "trap";
+    case ErrorCode::internal:
+      return "internal error";
   }
   return "unknown error";
 }

@@ -41,14 +41,14 @@ template <typename T, typename Place>
 // HOLOGRAM_TRY(auto file, FileMap::open(path));   returns the error from the enclosing function
 #define HOLOGRAM_TRY(declaration, ...) \
   HOLOGRAM_TRY_INNER(HOLOGRAM_CONCAT(holo_try_, __LINE__), declaration, __VA_ARGS__)
-#define HOLOGRAM_TRY_INNER(temporary, declaration, ...)                     \
-  auto temporary = (__VA_ARGS__);                                           \
-  if (!temporary) return std::unexpected(std::move(temporary).error());     \
+#define HOLOGRAM_TRY_INNER(temporary, declaration, ...)                 \
+  auto temporary = (__VA_ARGS__);                                       \
+  if (!temporary) return std::unexpected(std::move(temporary).error()); \
   declaration = *std::move(temporary)
 
 // HOLOGRAM_CHECK(verify(program));   for results whose value is not needed
-#define HOLOGRAM_CHECK(...)                                                       \
-  do {                                                                            \
-    if (auto holo_check = (__VA_ARGS__); !holo_check)                             \
-      return std::unexpected(std::move(holo_check).error());                      \
+#define HOLOGRAM_CHECK(...)                                  \
+  do {                                                       \
+    if (auto holo_check = (__VA_ARGS__); !holo_check)        \
+      return std::unexpected(std::move(holo_check).error()); \
   } while (false)

@@ -3,8 +3,9 @@
 // One pool a process (`shared()`); tests make their own. The calling thread always takes part, so
 // a pool of size 1 has no worker. Work never allocates. A call from inside work, or while another
 // thread uses the pool, runs on the calling thread alone: no deadlock, no oversubscription.
-// Which thread gets which range never changes a result: ranges depend on the count and the grain
-// only. Idle workers poll for a few microseconds after work, then sleep.
+// Ranges are cut at multiples of the grain, so work whose result depends only on whole grains gives
+// the same bits for every number of threads. A piece whose worker has not woken yet is done by the
+// caller. Idle workers poll for some microseconds after work, then sleep.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,18 @@
+#include "support/hash.h"
+
+#include <xxhash.h>
+
+namespace hologram {
+
+uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+uint64_t hash64(std::string_view text, uint64_t seed) {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+}
+Hash128 hash128(std::span<const std::byte> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.low64, hash.high64};
+}
+
+}  // namespace hologram

@@ -1,0 +1,174 @@
+#include "support/thread_pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/config.h"
+
+namespace hologram {
+namespace {
+
+thread_local bool inside_work = false;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Polls until `ready` or for about `limit`; tells whether it became ready.
+template <typename Ready>
+bool poll(Ready ready, std::chrono::microseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+      relax();
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return ready();
+  }
+}
+
+// Long enough to bridge the serial code between two parallel steps, short enough not to matter to
+// the other programs of the machine.
+constexpr std::chrono::microseconds kWorkerPoll{40};
+constexpr std::chrono::microseconds kCallerPoll{200};
+
+}  // namespace
+
+struct ThreadPool::Impl {
+  // A ticket is (job number << 32 | pieces not yet claimed). Claiming is one compare-exchange, so
+  // a worker that wakes late can never claim from a job that has ended.
+  alignas(64) std::atomic<uint64_t> ticket = 0;
+  alignas(64) std::atomic<uint32_t> unfinished = 0;
+  alignas(64) std::atomic<uint32_t> epoch = 0;  // what sleeping workers wait on
+  std::atomic<uint32_t> sleepers = 0;
+  std::atomic<bool> stopping = false;
+  std::atomic_flag busy;
+  uint32_t job_number = 0;
+
+  // The job; written before the ticket is published, read only after a piece is claimed.
+  const FunctionRef<void(size_t, size_t)>* body = nullptr;
+  size_t count = 0, grain = 0, grains = 0;
+  uint32_t pieces = 0;
+
+  std::vector<std::thread> workers;
+
+  bool run_one_piece() {
+    uint64_t seen = ticket.load(std::memory_order_acquire);
+    do {
+      if (static_cast<uint32_t>(seen) == 0) return false;
+    } while (!ticket.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel));
+    const size_t piece = pieces - static_cast<uint32_t>(seen);
+    const size_t begin = grains * piece / pieces * grain;
+    const size_t end = std::min(count, grains * (piece + 1) / pieces * grain);
+    (*body)(begin, end);
+    if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_one();
+    return true;
+  }
+
+  void work() {
+    inside_work = true;
+    while (true) {
+      const uint32_t seen = epoch.load(std::memory_order_acquire);
+      while (run_one_piece()) {
+      }
+      if (stopping.load(std::memory_order_acquire)) return;
+      const auto changed = [&] { return epoch.load(std::memory_order_acquire) != seen; };
+      if (poll(changed, kWorkerPoll)) continue;
+      sleepers.fetch_add(1, std::memory_order_seq_cst);
+      epoch.wait(seen, std::memory_order_seq_cst);
+      sleepers.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+};
+
+ThreadPool::ThreadPool(unsigned threads) : impl_(std::make_unique<Impl>()) {
+  size_ = threads ? threads : physical_core_count();
+  for (unsigned i = 1; i < size_; ++i)
+    impl_->workers.emplace_back([impl = impl_.get()] { impl->work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  impl_->stopping.store(true, std::memory_order_release);
+  impl_->epoch.fetch_add(1, std::memory_order_seq_cst);
+  impl_->epoch.notify_all();
+  for (std::thread& worker : impl_->workers) worker.join();
+}
+
+ThreadPool& ThreadPool::shared() {
+  static ThreadPool pool(process_config().num_threads);
+  return pool;
+}
+
+void ThreadPool::parallel_for(size_t count, size_t grain, FunctionRef<void(size_t, size_t)> body,
+                              Schedule schedule, unsigned max_threads) {
+  if (count == 0) return;
+  grain = std::max<size_t>(grain, 1);
+  const size_t grains = (count + grain - 1) / grain;
+  const size_t threads = std::min<size_t>({size_, max_threads ? max_threads : size_, grains});
+  if (threads == 1 || inside_work || impl_->busy.test_and_set(std::memory_order_acquire)) {
+    body(0, count);
+    return;
+  }
+  Impl& job = *impl_;
+  // Dynamic work is cut finer than the threads, but never into so many pieces that claiming shows.
+  const size_t pieces = schedule == Schedule::fixed ? threads : std::min(grains, threads * 64);
+  job.body = &body;
+  job.count = count;
+  job.grain = grain;
+  job.grains = grains;
+  job.pieces = static_cast<uint32_t>(pieces);
+  job.unfinished.store(job.pieces, std::memory_order_relaxed);
+  job.ticket.store(uint64_t{++job.job_number} << 32 | pieces, std::memory_order_release);
+  job.epoch.fetch_add(1, std::memory_order_seq_cst);
+  if (job.sleepers.load(std::memory_order_seq_cst) != 0) job.epoch.notify_all();
+
+  inside_work = true;
+  while (job.run_one_piece()) {
+  }
+  inside_work = false;
+  const auto finished = [&] { return job.unfinished.load(std::memory_order_acquire) == 0; };
+  if (!poll(finished, kCallerPoll)) {
+    for (uint32_t left; (left = job.unfinished.load(std::memory_order_acquire)) != 0;)
+      job.unfinished.wait(left, std::memory_order_acquire);
+  }
+  job.busy.clear(std::memory_order_release);
+}
+
+unsigned physical_core_count() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+    return std::max(1u, std::thread::hardware_concurrency());
+  // Two logical processors of one core share package and core number.
+  std::set<std::pair<int, int>> cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    const auto read = [cpu](const char* what) {
+      char path[96];
+      std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, what);
+      int value = -1;
+      if (std::FILE* file = std::fopen(path, "re")) {
+        if (std::fscanf(file, "%d", &value) != 1) value = -1;
+        std::fclose(file);
+      }
+      return value;
+    };
+    const int core = read("core_id");
+    cores.emplace(read("physical_package_id"), core < 0 ? cpu : core);
+  }
+  return std::max<unsigned>(1, static_cast<unsigned>(cores.size()));
+}
+
+}  // namespace hologram
