@@ -322,4 +322,22 @@ std::vector<ConfigKey> config_keys() {
   return keys;
 }
 
+std::string value_text(const Config& config, std::string_view key) {
+  const auto text = [](bool value) { return value ? "true" : "false"; };
+  if (key == "backend") return config.backend;
+  if (key == "device_id") return std::to_string(config.device_id);
+  if (key == "max_buffer_size") return std::to_string(config.max_buffer_size);
+  if (key == "buffer_pool_size") return std::to_string(config.buffer_pool_size);
+  if (key == "num_threads") return std::to_string(config.num_threads);
+  if (key == "timeout_ms") return std::to_string(config.timeout_ms);
+  if (key == "log_level") return std::string(log::name_of(config.log_level));
+  if (key == "log_file") return config.log_file;
+  if (key == "profiling") return text(config.profiling);
+  if (key == "enable_simd") return text(config.enable_simd);
+  if (key == "enable_cache") return text(config.enable_cache);
+  if (key == "profile") return config.profile;
+  if (key == "debug") return std::to_string(config.debug);
+  return "";
+}
+
 }  // namespace hologram

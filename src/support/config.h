@@ -55,5 +55,7 @@ struct ConfigKey {
   std::string_view name, environment, type, meaning;
 };
 std::vector<ConfigKey> config_keys();
+// The value of a key of config_keys(), as it would be written in hologram.toml without quotes.
+std::string value_text(const Config& config, std::string_view key);
 
 }  // namespace hologram

@@ -1,0 +1,7 @@
+#include "cli/command.h"
+
+namespace hologram::cli {
+
+void add_all_commands(Commands& commands) { add_config(commands); }
+
+}  // namespace hologram::cli
