@@ -2,6 +2,8 @@
 //
 // Results get fresh registers unless `assign` or the loops say otherwise. Mistakes (mixed types, a
 // break outside a loop) are remembered and reported by finish(), so that building reads straight.
+// What is written after a break, continue or return in the same region can never run and is left
+// out: a front end need not look for dead code.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +22,26 @@ class Builder {
   explicit Builder(std::string name) { program_.name = std::move(name); }
 
   // Declarations. A symbol is an index into the parameters or the shared arrays.
-  struct Array { uint32_t symbol; DType type; };
-  struct Scalar { uint32_t symbol; DType type; };
-  struct Shared { uint32_t symbol; DType type; };
+  struct Array {
+    uint32_t symbol;
+    DType type;
+  };
+  struct Scalar {
+    uint32_t symbol;
+    DType type;
+  };
+  struct Shared {
+    uint32_t symbol;
+    DType type;
+  };
   Array array(std::string name, DType type, Access access);
   Scalar scalar(std::string name, DType type);
   Shared shared(std::string name, DType type, uint32_t count);
 
-  DType type_of(Register r) const { return program_.registers[r.index]; }
+  // bool for a register that is not one of this builder's; finish() tells.
+  DType type_of(Register r) const {
+    return known(r) ? program_.registers[r.index] : DType::boolean;
+  }
   // A fresh, unassigned register: a variable.
   Register variable(DType type);
   void assign(Register dst, Register value);
@@ -98,8 +112,19 @@ class Builder {
   void emit(Instruction instruction);
   void mistake(std::string message);
 
+  Register fresh(DType type);
+  bool known(Register r) const { return r.index < program_.registers.size(); }
+  // Remembers a mistake unless both are registers of type `type`.
+  void expect(Opcode op, DType type, std::initializer_list<Register> operands);
+  // What makes the atomic or access of `op` on a global array one on a shared array.
+  Opcode shared_form(Opcode op);
+  void jump(Opcode op);
+  void open(Instruction instruction);
+
   Program program_;
-  std::vector<Opcode> open_;
+  std::vector<Opcode> open_;   // if_begin, if_else, for_begin or loop_begin, outermost first
+  uint32_t dead_regions_ = 0;  // how many of the innermost open regions are in dead code
+  bool dead_ = false;          // after a jump in this region
   std::string first_mistake_;
 };
 

@@ -17,6 +17,16 @@
 
 namespace hologram::isa {
 
+// What a program may hold at most; the verifier refuses more, so that nothing read from a file can
+// make a reader, a verifier or a code generator use time or memory out of proportion.
+inline constexpr uint32_t kMaxParameters = 1024;
+inline constexpr uint32_t kMaxSharedArrays = 256;
+inline constexpr uint64_t kMaxSharedBytes = 1 << 20;  // of the arrays with a count, together
+inline constexpr uint32_t kMaxRegisters = 1 << 16;
+inline constexpr uint32_t kMaxInstructions = 1 << 20;
+inline constexpr uint32_t kMaxNesting = 64;
+inline constexpr uint32_t kMaxNameLength = 255;
+
 // A register: an index into Program::registers.
 struct Register {
   static constexpr uint32_t kNone = 0xffffffff;
@@ -38,8 +48,8 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
-// Memory of a block, shared by its threads, undefined at the start. A count of 0 takes what the
-// launch's shared bytes leave; at most one array may do so, the last.
+// Memory of a block, shared by its threads, undefined at the start. A count of 0 makes the array
+// dynamic: it holds as many elements as fit the launch's shared bytes. Only the last one may be.
 struct SharedArray {
   std::string name;
   DType type = DType::f32;
@@ -53,9 +63,9 @@ struct Instruction {
   static constexpr uint32_t kNoSymbol = 0xffffffff;
 
   Opcode op = Opcode::imm;
-  DType type = DType::f32;   // of the operation: result, or operands of a comparison or store
-  DType from = DType::f32;   // convert, bitcast: the source type
-  uint8_t aux = 0;           // id: the axis
+  DType type = DType::f32;  // of the operation: result, or operands of a comparison or store
+  DType from = DType::f32;  // convert, bitcast: the source type
+  uint8_t aux = 0;          // id: the axis
   Register dst, a, b, c;
   uint32_t symbol = kNoSymbol;  // index into parameters or shared arrays
   uint64_t immediate = 0;       // imm: the bits, zero-extended
@@ -77,5 +87,20 @@ struct Program {
   }
   bool operator==(const Program&) const = default;
 };
+
+// Where the shared arrays of a block lie: each starts on a cache line, in order of declaration.
+// The dynamic array, if there is one, starts at `fixed_bytes`.
+struct SharedLayout {
+  std::vector<uint64_t> offsets;  // one an array
+  uint64_t fixed_bytes = 0;       // of all arrays with a count; a multiple of 64
+};
+SharedLayout shared_layout(const Program& program);
+
+// Elements of shared array `index` when a launch gives `dynamic_bytes`.
+uint64_t shared_count(const Program& program, uint32_t index, uint64_t dynamic_bytes);
+
+// Letters, digits, '_' and '.', not starting with a digit or '.': what kernels, parameters and
+// shared arrays may be called.
+bool is_identifier(std::string_view name);
 
 }  // namespace hologram::isa
