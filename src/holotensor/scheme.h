@@ -1,0 +1,71 @@
+// Scheme: one way of turning a tensor into fragments and back.
+//
+// A scheme sees payloads only. Headers, checksums, compression, identity and files are common to
+// all (fragment.h, format.h). Schemes are stateless and may be used from many threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "holotensor/tensor.h"
+#include "support/result.h"
+#include "support/thread_pool.h"
+
+namespace hologram::holotensor {
+
+struct EncoderOptions {
+  SchemeId scheme = SchemeId::refine;
+  Distribution distribution = Distribution::ordered;
+  // At most; small tensors get fewer, so that headers do not outweigh what they head.
+  uint16_t fragments = 8;
+  uint64_t seed = 0;
+  // At most one of the two. Without either the result is exact where the scheme can be.
+  std::optional<double> target_bits;    // bits a weight, all fragments together
+  std::optional<QualityTarget> target;  // stop when all fragments together reach it
+  // `any` only: the signal-to-noise ratio in dB that any k fragments must give, for each k from
+  // min_fragments to fragments-1. Empty: 16 dB at min_fragments and 6 dB more a fragment.
+  std::vector<double> any_snr_db;
+  uint16_t min_fragments = 3;  // `any` only
+  ThreadPool* pool = nullptr;  // null: ThreadPool::shared(). Never changes a bit of the result.
+};
+
+struct SchemeOutput {
+  std::vector<std::vector<std::byte>> fragments;  // raw payloads
+  std::vector<std::byte> parameters;              // at most kMaxParameters
+  QualityCurve curve;                             // fragments.size() + 1 measured points
+  uint16_t min_fragments = 1;
+  Distribution distribution = Distribution::ordered;
+};
+
+// Collects payloads of one tensor. Not thread-safe; one owner at a time.
+class SchemeDecoder {
+ public:
+  virtual ~SchemeDecoder() = default;
+  // A payload whose checksum was right, which does not make it well-formed: every count and range
+  // in it is checked. Each index is added at most once. On error nothing has changed.
+  virtual Status add(uint16_t index, Bytes payload) = 0;
+  // The index into the quality curve that the payloads so far are worth: for `ordered` the length
+  // of the unbroken prefix, for `any` their number; 0 when nothing can be reconstructed.
+  virtual uint16_t usable() const = 0;
+  // Writes the best reconstruction as f32, f16, bf16, or the tensor's own type; `out` is exactly
+  // bytes_for(type, elements). Where the curve says exact, the own type gets the exact bits.
+  virtual Status reconstruct(DType type, std::span<std::byte> out, ThreadPool& pool) const = 0;
+};
+
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+  virtual SchemeId id() const = 0;
+  virtual Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
+                                      ThreadPool& pool) const = 0;
+  // `info` outlives the decoder. Its parameters may be hostile.
+  virtual Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const = 0;
+};
+
+// The scheme of an id; null for one this build does not have.
+const Scheme* find_scheme(SchemeId id);
+
+}  // namespace hologram::holotensor
