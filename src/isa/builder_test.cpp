@@ -16,8 +16,11 @@ TEST(Builder, WritesAKernel) {
   const auto x = b.array("x", DType::f32, Access::read);
   const auto y = b.array("y", DType::f32, Access::read_write);
   const Register i = b.id(Opcode::global_id, 0, DType::u64);
-  b.if_(b.lt(i, b.length(x)),
-        [&] { b.store(y, i, b.ternary(Opcode::fma, b.value(a), b.load(x, i), b.load(y, i))); });
+  b.if_(b.lt(i, b.length(x)), [&] {
+    const Register factor = b.value(a);
+    const Register xi = b.load(x, i);
+    b.store(y, i, b.ternary(Opcode::fma, factor, xi, b.load(y, i)));
+  });
   const auto program = b.finish();
   ASSERT_TRUE(program) << program.error().to_string();
   EXPECT_EQ(program->name, "saxpy");
