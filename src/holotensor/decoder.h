@@ -21,7 +21,7 @@ class Decoder {
 
   // A whole fragment (header and payload). Refused without effect: damaged ones (corrupt), those of
   // another tensor or encoding (invalid_argument). The bytes are kept, not copied.
-  Result<Added> add_fragment(Bytes fragment);
+  Result<Added> add_fragment(SharedBytes fragment);
 
   bool can_reconstruct() const;
   bool has(uint16_t index) const { return index < present_.size() && present_[index]; }

@@ -31,11 +31,11 @@ class FaultTolerantDecoder {
 
   // What came for place `index`; its own header must agree. An error is only for misuse (an index
   // past the end).
-  Result<Validation> add(uint16_t index, Bytes fragment);
+  Result<Validation> add(uint16_t index, SharedBytes fragment);
   // Notes that nothing came.
   Result<Validation> add_missing(uint16_t index);
   // Fetches every fragment not yet in until the target is met, each at most 1 + retries times.
-  using Fetch = std::function<Result<Bytes>(uint16_t index)>;
+  using Fetch = std::function<Result<SharedBytes>(uint16_t index)>;
   Status fetch_all(const Fetch& fetch, const QualityTarget& target = QualityTarget::lossless());
 
   // The last word on every fragment; those never tried are missing.

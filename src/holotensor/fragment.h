@@ -29,7 +29,7 @@ struct Fragment {
   uint64_t tensor_id = 0;
   Codec codec = Codec::none;
   uint64_t hash = 0;
-  Bytes payload;  // as stored
+  SharedBytes payload;  // as stored
 };
 
 // The whole fragment; the payload is compressed where that makes it at least 2% smaller.
@@ -40,10 +40,10 @@ std::vector<std::byte> make_fragment(const TensorInfo& info, uint16_t index,
 Result<uint64_t> fragment_size(std::span<const std::byte> header);
 
 // Checks magic, size and checksum. The payload borrows from `bytes`.
-Result<Fragment> parse_fragment(Bytes bytes);
+Result<Fragment> parse_fragment(SharedBytes bytes);
 
 // The scheme's payload: decompressed where it was compressed. Refuses to grow past `limit`.
-Result<Bytes> payload_of(const Fragment& fragment, uint64_t limit);
+Result<SharedBytes> payload_of(const Fragment& fragment, uint64_t limit);
 
 // Compression of small metadata and payloads. `compress` picks none, lz4 or zstd by size.
 struct Compressed {

@@ -14,29 +14,29 @@
 namespace hologram::holotensor {
 
 // Random access to a file's bytes. Thread-safe.
-class ByteSource {
+class RandomAccess {
  public:
-  virtual ~ByteSource() = default;
+  virtual ~RandomAccess() = default;
   virtual uint64_t size() const = 0;
   // Fills `out` from `offset`; fails when that passes the end.
   virtual Status read(uint64_t offset, std::span<std::byte> out) = 0;
 };
 // Reads with pread: no map, so a file cut off while open is an error, not a signal.
-Result<std::shared_ptr<ByteSource>> open_file(const std::filesystem::path& path);
-std::shared_ptr<ByteSource> memory_source(Bytes bytes);
+Result<std::shared_ptr<RandomAccess>> open_file(const std::filesystem::path& path);
+std::shared_ptr<RandomAccess> memory_source(SharedBytes bytes);
 
 // Holds the directory; fragments are read on demand. Thread-safe: const after open.
 class Reader {
  public:
   static Result<Reader> open(const std::filesystem::path& path);
   // `base`: where the section begins inside the source.
-  static Result<Reader> open(std::shared_ptr<ByteSource> source, uint64_t base = 0);
+  static Result<Reader> open(std::shared_ptr<RandomAccess> source, uint64_t base = 0);
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   // not_found names the nearest tensor.
   Result<const TensorInfo*> find(std::string_view name) const;
   // The whole fragment as stored; not yet checked (add_fragment does that).
-  Result<Bytes> read_fragment(const TensorInfo& info, uint16_t index) const;
+  Result<SharedBytes> read_fragment(const TensorInfo& info, uint16_t index) const;
 
   // Reads as many fragments as the target needs and no more. A target that the file cannot reach is
   // an error; damaged fragments are replaced by further ones where the distribution allows it.
@@ -44,11 +44,11 @@ class Reader {
                                     ThreadPool* pool = nullptr) const;
 
   uint64_t file_size() const { return file_size_; }
-  // Bytes of the file that are no fragments: header and directory.
+  // SharedBytes of the file that are no fragments: header and directory.
   uint64_t overhead() const { return overhead_; }
 
  private:
-  std::shared_ptr<ByteSource> source_;
+  std::shared_ptr<RandomAccess> source_;
   uint64_t base_ = 0;
   uint64_t file_size_ = 0;
   uint64_t overhead_ = 0;

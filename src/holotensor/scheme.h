@@ -46,7 +46,7 @@ class SchemeDecoder {
   virtual ~SchemeDecoder() = default;
   // A payload whose checksum was right, which does not make it well-formed: every count and range
   // in it is checked. Each index is added at most once. On error nothing has changed.
-  virtual Status add(uint16_t index, Bytes payload) = 0;
+  virtual Status add(uint16_t index, SharedBytes payload) = 0;
   // The index into the quality curve that the payloads so far are worth: for `ordered` the length
   // of the unbroken prefix, for `any` their number; 0 when nothing can be reconstructed.
   virtual uint16_t usable() const = 0;

@@ -79,13 +79,13 @@ inline constexpr size_t kMaxName = 4096;
 // The id of an encoding: a hash of every field above it.
 uint64_t identity_of(const TensorInfo& info);
 
-// Bytes that stay valid while `owner` lives: a map, a vector, or nothing for borrowed memory.
-struct Bytes {
+// SharedBytes that stay valid while `owner` lives: a map, a vector, or nothing for borrowed memory.
+struct SharedBytes {
   std::span<const std::byte> view;
   std::shared_ptr<const void> owner;
 
-  static Bytes borrowed(std::span<const std::byte> view) { return {view, nullptr}; }
-  static Bytes owned(std::vector<std::byte> bytes) {
+  static SharedBytes borrowed(std::span<const std::byte> view) { return {view, nullptr}; }
+  static SharedBytes owned(std::vector<std::byte> bytes) {
     auto kept = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
     return {{kept->data(), kept->size()}, kept};
   }
