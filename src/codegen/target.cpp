@@ -1,5 +1,7 @@
 #include "codegen/target.h"
 
+#include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 
 namespace hologram::codegen {
