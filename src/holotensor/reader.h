@@ -4,26 +4,16 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "holotensor/decoder.h"
 #include "holotensor/format.h"
+#include "holotensor/random_access.h"
 #include "support/result.h"
 
 namespace hologram::holotensor {
-
-// Random access to a file's bytes. Thread-safe.
-class RandomAccess {
- public:
-  virtual ~RandomAccess() = default;
-  virtual uint64_t size() const = 0;
-  // Fills `out` from `offset`; fails when that passes the end.
-  virtual Status read(uint64_t offset, std::span<std::byte> out) = 0;
-};
-// Reads with pread: no map, so a file cut off while open is an error, not a signal.
-Result<std::shared_ptr<RandomAccess>> open_file(const std::filesystem::path& path);
-std::shared_ptr<RandomAccess> memory_source(SharedBytes bytes);
 
 // Holds the directory; fragments are read on demand. Thread-safe: const after open.
 class Reader {
@@ -31,6 +21,8 @@ class Reader {
   static Result<Reader> open(const std::filesystem::path& path);
   // `base`: where the section begins inside the source.
   static Result<Reader> open(std::shared_ptr<RandomAccess> source, uint64_t base = 0);
+  // As open(path), for bytes in memory (a section of an archive).
+  static Result<Reader> from_memory(SharedBytes bytes) { return open(memory_source(bytes)); }
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   // not_found names the nearest tensor.
@@ -44,7 +36,7 @@ class Reader {
                                     ThreadPool* pool = nullptr) const;
 
   uint64_t file_size() const { return file_size_; }
-  // SharedBytes of the file that are no fragments: header and directory.
+  // Bytes of the file that are no fragments: header and directory.
   uint64_t overhead() const { return overhead_; }
 
  private:

@@ -38,6 +38,8 @@ struct SchemeOutput {
   QualityCurve curve;                             // fragments.size() + 1 measured points
   uint16_t min_fragments = 1;
   Distribution distribution = Distribution::ordered;
+  // Set when another scheme stores this tensor better (refine gives way to packed).
+  std::optional<SchemeId> scheme;
 };
 
 // Collects payloads of one tensor. Not thread-safe; one owner at a time.

@@ -79,7 +79,7 @@ inline constexpr size_t kMaxName = 4096;
 // The id of an encoding: a hash of every field above it.
 uint64_t identity_of(const TensorInfo& info);
 
-// SharedBytes that stay valid while `owner` lives: a map, a vector, or nothing for borrowed memory.
+// Bytes that stay valid while `owner` lives: a map, a vector, or nothing for borrowed memory.
 struct SharedBytes {
   std::span<const std::byte> view;
   std::shared_ptr<const void> owner;

@@ -1,0 +1,181 @@
+#include "holotensor/format.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include "holotensor/byte_io.h"
+#include "support/hash.h"
+
+namespace hologram::holotensor {
+namespace {
+
+// No scheme stores a tensor in fewer bytes than this fraction, so a directory that claims it lies,
+// and must not make a reader allocate.
+constexpr uint64_t kMaxRatio = 65536;
+
+void write_tensor(ByteWriter& out, const TensorInfo& info) {
+  out.put(static_cast<uint16_t>(info.name.size()));
+  out.bytes(info.name);
+  out.put(static_cast<uint8_t>(info.dtype));
+  out.put(static_cast<uint8_t>(info.shape.size()));
+  for (const int64_t dim : info.shape) out.put(dim);
+  out.put(static_cast<uint8_t>(info.scheme));
+  out.put(static_cast<uint8_t>(info.distribution));
+  out.put(info.fragment_count);
+  out.put(info.min_fragments);
+  out.put(info.seed);
+  out.put(info.content_hash);
+  out.put(info.id);
+  out.put(static_cast<uint32_t>(info.parameters.size()));
+  out.bytes(info.parameters);
+  for (const Quality& quality : info.curve) {
+    out.put(quality.nmse);
+    out.put(quality.max_error);
+    out.put(static_cast<uint8_t>(quality.exact));
+  }
+  for (const FragmentEntry& entry : info.fragments) {
+    out.put(entry.offset);
+    out.put(entry.size);
+    out.put(entry.hash);
+  }
+}
+
+Result<TensorInfo> parse_tensor(ByteReader& in, const FileHeader& header) {
+  TensorInfo info;
+  const auto name = in.bytes(in.get<uint16_t>());
+  if (name.size() > kMaxName) return fail(ErrorCode::corrupt, "a name of {} bytes", name.size());
+  info.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  const uint8_t type = in.get<uint8_t>();
+  info.shape.resize(in.get<uint8_t>());
+  for (int64_t& dim : info.shape) dim = in.get<int64_t>();
+  info.scheme = static_cast<SchemeId>(in.get<uint8_t>());
+  info.distribution = static_cast<Distribution>(in.get<uint8_t>());
+  info.fragment_count = in.get<uint16_t>();
+  info.min_fragments = in.get<uint16_t>();
+  info.seed = in.get<uint64_t>();
+  info.content_hash = in.get<uint64_t>();
+  info.id = in.get<uint64_t>();
+  const auto parameters = in.bytes(in.get<uint32_t>());
+  if (!in.ok()) return fail(ErrorCode::corrupt, "the directory ends inside tensor '{}'", info.name);
+  info.parameters.assign(parameters.begin(), parameters.end());
+  const auto bad = [&](std::string_view what) {
+    return fail(ErrorCode::corrupt, "tensor '{}': {}", info.name, what);
+  };
+  const auto known_type = dtype_from_code(type);
+  if (!known_type) return bad("unknown element type");
+  info.dtype = *known_type;
+  const auto elements = element_count(info.shape, info.dtype);
+  if (!elements) return fail(Error(elements.error()), info.name);
+  if (info.distribution > Distribution::any) return bad("unknown distribution");
+  if (info.fragment_count == 0 || info.fragment_count > kMaxFragments)
+    return bad("an impossible number of fragments");
+  if (info.min_fragments == 0 || info.min_fragments > info.fragment_count)
+    return bad("an impossible number of needed fragments");
+  if (info.parameters.size() > kMaxParameters) return bad("too many parameters");
+  if (info.id != identity_of(info)) return bad("its id does not match its fields");
+
+  info.curve.resize(info.fragment_count + size_t{1});
+  for (Quality& quality : info.curve) {
+    quality.nmse = in.get<double>();
+    quality.max_error = in.get<double>();
+    const uint8_t exact = in.get<uint8_t>();
+    if (!(quality.nmse >= 0) || !(quality.max_error >= 0) || exact > 1)
+      return bad("a quality that is not a number");
+    quality.exact = exact != 0;
+  }
+  info.fragments.resize(info.fragment_count);
+  const uint64_t begin = kFileHeaderSize + header.directory_stored;
+  uint64_t stored = 0;
+  for (FragmentEntry& entry : info.fragments) {
+    entry.offset = in.get<uint64_t>();
+    entry.size = in.get<uint64_t>();
+    entry.hash = in.get<uint64_t>();
+    if (entry.offset < begin || entry.offset > header.file_size ||
+        entry.size > header.file_size - entry.offset || entry.size < kFragmentHeaderSize)
+      return bad("a fragment that lies outside the file");
+    stored += entry.size;
+  }
+  if (!in.ok()) return bad("the directory ends inside it");
+  if (info.source_bytes() / kMaxRatio > stored) return bad("a size that its fragments cannot hold");
+  return info;
+}
+
+}  // namespace
+
+std::vector<std::byte> write_header(const FileHeader& header) {
+  std::vector<std::byte> bytes;
+  ByteWriter out(bytes);
+  out.put(kFileMagic);
+  out.put(kFileVersion);
+  out.put(header.file_size);
+  out.put(header.directory_stored);
+  out.put(header.directory_raw);
+  out.put(header.tensor_count);
+  out.put(static_cast<uint32_t>(header.directory_codec));
+  out.put(header.directory_hash);
+  out.put(uint64_t{0});
+  out.put(hash64(bytes));
+  return bytes;
+}
+
+Result<FileHeader> parse_header(std::span<const std::byte> bytes) {
+  if (bytes.size() < kFileHeaderSize)
+    return fail(ErrorCode::corrupt, "{} bytes are too few for a HoloTensor header of {}",
+                bytes.size(), kFileHeaderSize);
+  ByteReader in(bytes.first(kFileHeaderSize));
+  if (in.get<uint32_t>() != kFileMagic)
+    return fail(ErrorCode::corrupt, "not a HoloTensor file: it does not begin with HOLT");
+  const uint32_t version = in.get<uint32_t>();
+  if (hash64(bytes.first(kFileHeaderSize - 8)) !=
+      load<uint64_t>(bytes.data() + kFileHeaderSize - 8))
+    return fail(ErrorCode::corrupt, "the header does not match its checksum");
+  if (version != kFileVersion)
+    return fail(ErrorCode::unsupported, "HoloTensor version {}; this build reads version {}",
+                version, kFileVersion);
+  FileHeader header;
+  header.file_size = in.get<uint64_t>();
+  header.directory_stored = in.get<uint64_t>();
+  header.directory_raw = in.get<uint64_t>();
+  header.tensor_count = in.get<uint32_t>();
+  const uint32_t codec = in.get<uint32_t>();
+  header.directory_hash = in.get<uint64_t>();
+  if (codec > static_cast<uint32_t>(Codec::lz4))
+    return fail(ErrorCode::corrupt, "unknown directory compression {}", codec);
+  header.directory_codec = static_cast<Codec>(codec);
+  if (header.directory_raw > kMaxDirectory || header.directory_stored > kMaxDirectory ||
+      header.file_size < kFileHeaderSize + header.directory_stored)
+    return fail(ErrorCode::corrupt, "a directory of {} bytes in a file of {}",
+                header.directory_stored, header.file_size);
+  return header;
+}
+
+std::vector<std::byte> write_directory(std::span<const TensorInfo> tensors) {
+  std::vector<std::byte> bytes;
+  ByteWriter out(bytes);
+  for (const TensorInfo& info : tensors) write_tensor(out, info);
+  return bytes;
+}
+
+Result<std::vector<TensorInfo>> parse_directory(const FileHeader& header,
+                                                std::span<const std::byte> stored) {
+  if (stored.size() != header.directory_stored || hash64(stored) != header.directory_hash)
+    return fail(ErrorCode::corrupt, "the directory does not match its checksum");
+  HOLOGRAM_TRY(const auto raw, decompress(header.directory_codec, stored, header.directory_raw));
+  if (raw.size() != header.directory_raw)
+    return fail(ErrorCode::corrupt, "the directory has {} bytes, not {}", raw.size(),
+                header.directory_raw);
+  ByteReader in(raw);
+  std::vector<TensorInfo> tensors;
+  std::unordered_set<std::string_view> names;
+  for (uint32_t i = 0; i < header.tensor_count; ++i) {
+    HOLOGRAM_TRY(auto info, parse_tensor(in, header));
+    tensors.push_back(std::move(info));
+  }
+  for (const TensorInfo& info : tensors)
+    if (!names.insert(info.name).second)
+      return fail(ErrorCode::corrupt, "two tensors are named '{}'", info.name);
+  if (!in.done()) return fail(ErrorCode::corrupt, "the directory is longer than its tensors");
+  return tensors;
+}
+
+}  // namespace hologram::holotensor
