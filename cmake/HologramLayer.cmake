@@ -61,7 +61,9 @@ function(hologram_test name)
     RUN_SERIAL $<BOOL:${ARG_SERIAL}>)
 endfunction()
 
-# One libFuzzer target; only with HOLOGRAM_FUZZ (the `fuzz` preset). ./dev runs every bin/*_fuzz.
+# One libFuzzer target; only with HOLOGRAM_FUZZ (the `fuzz` preset). `fuzz_targets` builds all of
+# them and only the layers they need; ./dev runs every bin/*_fuzz.
+add_custom_target(fuzz_targets)
 function(hologram_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   if(HOLOGRAM_FUZZ)
@@ -69,6 +71,7 @@ function(hologram_fuzz name)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
+    add_dependencies(fuzz_targets ${name})
   endif()
 endfunction()
 
