@@ -2,30 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <limits>
 
+#include "isa/literal.h"
 #include "isa/verifier.h"
 
 namespace hologram::isa {
-namespace {
-
-// The bits of `value` as `type`, rounded once.
-uint64_t float_bits(DType type, double value) {
-  switch (type) {
-    case DType::f16:
-      return f64_to_f16(value);
-    case DType::bf16:
-      return f64_to_bf16(value);
-    case DType::f32:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    default:
-      return std::bit_cast<uint64_t>(value);
-  }
-}
-
-}  // namespace
-
 void Builder::mistake(std::string message) {
   if (first_mistake_.empty())
     first_mistake_ = fmt::format("instruction {}: {}", program_.body.size(), message);

@@ -4,7 +4,7 @@ namespace hologram::isa {
 namespace {
 
 // id = 48 e1 + 24 e2 + 12 e3 + 6 e6 + 3 e7 + (d45 + 1); bit 7 of the byte is ignored.
-constexpr uint8_t class_of(unsigned byte) {
+constexpr uint8_t r96(unsigned byte) {
   const auto bit = [byte](unsigned i) { return byte >> i & 1; };
   return static_cast<uint8_t>(48 * bit(0) + 24 * bit(1) + 12 * bit(2) + 6 * bit(3) + 3 * bit(4) +
                               (byte >> 5 & 3) % 3);
@@ -16,7 +16,7 @@ constexpr uint8_t flip(uint8_t id, unsigned weight) {
 
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> table{};
-  for (unsigned byte = 0; byte < 256; ++byte) table[byte] = class_of(byte);
+  for (unsigned byte = 0; byte < 256; ++byte) table[byte] = r96(byte);
   return table;
 }
 

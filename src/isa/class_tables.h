@@ -18,6 +18,8 @@ extern const std::array<uint8_t, 256> kClassMirror;
 // class_neighbour: 97 rows of 8; row 96 and the unused columns are kNoClass.
 extern const std::array<uint8_t, 97 * 8> kClassNeighbours;
 
+inline uint8_t class_of(uint8_t byte) { return kClassOf[byte]; }
+inline uint8_t class_mirror(uint8_t id) { return kClassMirror[id]; }
 // class_neighbour of (class, number), for code generators to imitate.
 inline uint8_t class_neighbour(uint8_t id, uint8_t number) {
   return kClassNeighbours[std::min<unsigned>(id, 96) * 8 + std::min<unsigned>(number, 7)];
