@@ -1,0 +1,75 @@
+// Convolution in f32 over two spatial dimensions (one dimension: height 1).
+//
+// Layouts: `nchw`, and `blocked`: [n][ceil(c / 16)][h][w][16], the channel-blocked layout. Lanes of
+// the last block beyond c are unspecified and never change a result. The block is 16 on every CPU
+// level, so one archive serves all of them.
+//
+// Rules of gemm.h hold: borrowed pointers, caller's scratch, the same bits for every thread count
+// and batch. Input and output may not overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/dense/epilogue.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+inline constexpr size_t kChannelBlock = 16;
+constexpr size_t channel_blocks(size_t channels) {
+  return (channels + kChannelBlock - 1) / kChannelBlock;
+}
+
+enum class Layout : uint8_t { nchw, blocked };
+
+struct ConvShape {
+  size_t batch = 1;
+  size_t in_channels = 0, in_height = 1, in_width = 1;
+  size_t out_channels = 0, out_height = 1, out_width = 1;
+  size_t kernel_height = 1, kernel_width = 1;
+  size_t stride_height = 1, stride_width = 1;
+  size_t pad_top = 0, pad_left = 0;  // what lies beyond the bottom and right edges is zero as well
+  size_t dilation_height = 1, dilation_width = 1;
+  size_t groups = 1;
+};
+
+// out = (in + pads - dilation * (kernel - 1) - 1) / stride + 1
+constexpr size_t conv_output_size(size_t in, size_t pads, size_t kernel, size_t stride,
+                                  size_t dilation) {
+  const size_t reach = dilation * (kernel - 1) + 1;
+  return in + pads < reach ? 0 : (in + pads - reach) / stride + 1;
+}
+
+// Weights come as [out_channels][in_channels / groups][kernel_height][kernel_width]. The packed
+// form depends on the shape except its batch, height and width, and on the input's layout.
+size_t packed_conv_weight_bytes(const ConvShape& shape, Layout input);
+void pack_conv_weights(const ConvShape& shape, Layout input, const float* weights, float* packed);
+
+// Conv. The epilogue's bias has out_channels values; its residual has the output's layout.
+struct Conv {
+  ConvShape shape;
+  Layout input_layout = Layout::nchw, output_layout = Layout::nchw;
+  const float* input = nullptr;
+  const float* packed_weights = nullptr;
+  float* output = nullptr;
+  Epilogue epilogue;
+};
+
+size_t conv_scratch_bytes(const Conv& conv);
+void conv(const Conv& conv, std::byte* scratch, ThreadPool& pool);
+
+// Transposed convolution, nchw. Weights come as [in_channels][out_channels / groups][kh][kw].
+// shape: in_* is what is read, out_* what is written, pads are those of the output.
+size_t packed_conv_transpose_weight_bytes(const ConvShape& shape);
+void pack_conv_transpose_weights(const ConvShape& shape, const float* weights, float* packed);
+size_t conv_transpose_scratch_bytes(const Conv& conv);
+void conv_transpose(const Conv& conv, std::byte* scratch, ThreadPool& pool);
+
+// nchw <-> blocked; `pixels` is height * width. Lanes beyond `channels` are written as zero.
+void to_blocked(size_t batch, size_t channels, size_t pixels, const float* nchw, float* blocked,
+                ThreadPool& pool);
+void from_blocked(size_t batch, size_t channels, size_t pixels, const float* blocked, float* nchw,
+                  ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

@@ -1,0 +1,57 @@
+// Epilogue: what happens to a matrix product or a convolution while its tile is in cache.
+//
+//   v = alpha * product
+//   v = v + bias + residual_scale * residual      (residual_last: added after the activation)
+//   v = activation(v)
+//   program(v)                                    (any pointwise program, a run of values a call)
+//
+// Plain data, borrowed for the time of the call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hologram::backends::dense {
+
+enum class Activation : uint8_t {
+  none,
+  relu,
+  clip,        // first..second
+  leaky_relu,  // slope: first
+  elu,         // scale of the negative part: first
+  sigmoid,
+  tanh,
+  silu,  // x * sigmoid(first * x), first is 1 for SiLU
+  gelu_erf,
+  gelu_tanh,
+  hard_sigmoid,  // clip(first * x + second, 0, 1)
+  hard_swish,    // x * clip(x / 6 + 0.5, 0, 1)
+  softplus,
+  exp,
+};
+
+enum class BiasAxis : uint8_t {
+  column,  // one value a column of a product; one value a channel of a convolution
+  row,     // one value a row of a product; not for convolutions
+};
+
+// Rewrites `count` consecutive values of the output, the first of which is `offset` elements after
+// the output's start, in place. Called from any thread of the pool, for each value once.
+using PointwiseProgram = void (*)(void* context, float* values, size_t count, size_t offset);
+
+struct Epilogue {
+  float alpha = 1.0f;
+  const float* bias = nullptr;
+  BiasAxis bias_axis = BiasAxis::column;
+  // As large as the output and in its layout; may be the output itself.
+  const float* residual = nullptr;
+  size_t residual_stride = 0;  // of a product's residual: floats from row to row; 0: as the output
+  float residual_scale = 1.0f;
+  bool residual_last = false;
+  Activation activation = Activation::none;
+  float first = 0.0f, second = 0.0f;  // the activation's parameters
+  PointwiseProgram program = nullptr;
+  void* program_context = nullptr;
+};
+
+}  // namespace hologram::backends::dense
