@@ -1,0 +1,86 @@
+// kernels: the built-in tensor kernels of the CPU, and the values they work on.
+//
+// Dims: the dimensions of a tensor at run time. Numbers only, at most 16, never allocates.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace hologram::kernels {
+
+inline constexpr size_t kMaxRank = 16;
+
+class Dims {
+ public:
+  Dims() = default;  // a scalar
+  Dims(std::initializer_list<int64_t> dims) : Dims(std::span(dims.begin(), dims.size())) {}
+  // More than kMaxRank dimensions are cut off; readers of models and archives refuse them first.
+  explicit Dims(std::span<const int64_t> dims) : rank_(std::min(dims.size(), kMaxRank)) {
+    std::copy_n(dims.begin(), rank_, dims_);
+  }
+  static Dims filled(size_t rank, int64_t value) {
+    Dims dims;
+    dims.rank_ = std::min(rank, kMaxRank);
+    std::fill_n(dims.dims_, dims.rank_, value);
+    return dims;
+  }
+
+  size_t rank() const { return rank_; }
+  size_t size() const { return rank_; }
+  int64_t operator[](size_t axis) const { return dims_[axis]; }
+  int64_t& operator[](size_t axis) { return dims_[axis]; }
+  int64_t back() const { return dims_[rank_ - 1]; }
+  const int64_t* begin() const { return dims_; }
+  const int64_t* end() const { return dims_ + rank_; }
+  int64_t* begin() { return dims_; }
+  int64_t* end() { return dims_ + rank_; }
+  operator std::span<const int64_t>() const { return {dims_, rank_}; }
+  void push_back(int64_t value) {
+    if (rank_ < kMaxRank) dims_[rank_++] = value;
+  }
+  void insert(size_t axis, int64_t value) {
+    if (rank_ == kMaxRank) return;
+    std::copy_backward(dims_ + axis, dims_ + rank_, dims_ + rank_ + 1);
+    dims_[axis] = value;
+    ++rank_;
+  }
+  void erase(size_t axis) {
+    std::copy(dims_ + axis + 1, dims_ + rank_, dims_ + axis);
+    --rank_;
+  }
+
+  // The product of dimensions [first, last); 1 for none.
+  int64_t product(size_t first, size_t last) const {
+    int64_t product = 1;
+    for (size_t axis = first; axis < last; ++axis) product *= dims_[axis];
+    return product;
+  }
+  int64_t count() const { return product(0, rank_); }
+
+  // Row-major strides in elements.
+  Dims strides() const {
+    Dims strides = filled(rank_, 1);
+    for (size_t axis = rank_; axis-- > 1;) strides[axis - 1] = strides[axis] * dims_[axis];
+    return strides;
+  }
+
+  bool operator==(const Dims& other) const {
+    return rank_ == other.rank_ && std::equal(begin(), end(), other.begin());
+  }
+  std::string to_string() const {
+    std::string text = "[";
+    for (size_t axis = 0; axis < rank_; ++axis)
+      text += (axis ? ", " : "") + std::to_string(dims_[axis]);
+    return text + "]";
+  }
+
+ private:
+  int64_t dims_[kMaxRank] = {};
+  size_t rank_ = 0;
+};
+
+}  // namespace hologram::kernels

@@ -1,0 +1,128 @@
+#include "backends/cpu/kernels/kernel.h"
+
+#include <array>
+#include <cstring>
+
+#include "backends/cpu/kernels/convert.h"
+
+namespace hologram::kernels {
+
+Result<size_t> normalise_axis(int64_t axis, size_t rank) {
+  const int64_t limit = static_cast<int64_t>(rank);
+  if (axis < -limit || axis >= limit)
+    return fail(ErrorCode::out_of_range, "axis {} of a tensor of rank {}", axis, rank);
+  return static_cast<size_t>(axis < 0 ? axis + limit : axis);
+}
+
+Result<size_t> KernelContext::axis(std::string_view name, int64_t fallback, size_t rank) const {
+  return normalise_axis(integer(name, fallback), rank);
+}
+
+Result<Dims> KernelContext::input_integers(size_t index) const {
+  Dims dims;
+  if (!has_input(index)) return dims;
+  const Tensor& tensor = input(index);
+  if (tensor.count() > static_cast<int64_t>(kMaxRank))
+    return fail(ErrorCode::unsupported, "{} values where at most {} dimensions can be",
+                tensor.count(), kMaxRank);
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (tensor.dtype == DType::i64)
+      dims.push_back(tensor.as<int64_t>()[i]);
+    else if (tensor.dtype == DType::i32)
+      dims.push_back(tensor.as<int32_t>()[i]);
+    else
+      return fail(ErrorCode::type_mismatch, "i32 or i64 expected, not {}", name_of(tensor.dtype));
+  }
+  return dims;
+}
+
+Result<Tensor> KernelContext::output(size_t index, const Dims& dims) {
+  if (index >= outputs_.size())
+    return fail(ErrorCode::internal, "kernel writes output {} of {}", index, outputs_.size());
+  for (int64_t dim : dims)
+    if (dim < 0) return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
+  HOLOGRAM_TRY(Tensor tensor, memory_.output(index, output_types_[index], dims));
+  outputs_[index] = Value(tensor);
+  return tensor;
+}
+
+Status KernelContext::reshape_output(size_t index, const Tensor& input, const Dims& dims) {
+  if (dims.count() != input.count())
+    return fail(ErrorCode::shape_mismatch, "{} elements of {} do not fill {}", input.count(),
+                input.dims.to_string(), dims.to_string());
+  HOLOGRAM_TRY(Tensor out, output(index, dims));
+  if (out.data == input.data) return {};
+  if (input.dtype == DType::string)
+    std::copy_n(input.as<std::string>(), input.count(), out.as<std::string>());
+  else if (input.bytes() > 0)
+    std::memcpy(out.data, input.data, input.bytes());
+  return {};
+}
+
+namespace {
+
+constexpr size_t kMaxOperands = 32;
+
+bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
+
+// Outputs of half type become f32 scratch; the rest goes to the real memory.
+class WideningMemory : public KernelMemory {
+ public:
+  explicit WideningMemory(KernelContext& context) : context_(context) {}
+  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
+    if (!is_half(context_.output_type(index))) return context_.output(index, dims);
+    Tensor tensor{dtype, dims};
+    HOLOGRAM_TRY(tensor.data, context_.memory().scratch(tensor.bytes()));
+    return tensor;
+  }
+  Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
+
+ private:
+  KernelContext& context_;
+};
+
+Status run_widened(const Kernel& kernel, KernelContext& context) {
+  std::array<Value, kMaxOperands> inputs, outputs;
+  std::array<DType, kMaxOperands> types;
+  if (context.input_count() > kMaxOperands || context.output_count() > kMaxOperands)
+    return fail(ErrorCode::unsupported, "more than {} half-precision operands", kMaxOperands);
+  for (size_t i = 0; i < context.input_count(); ++i) {
+    inputs[i] = context.input_value(i);
+    if (!inputs[i].is_tensor() || !is_half(inputs[i].tensor.dtype)) continue;
+    const Tensor& narrow = context.input(i);
+    Tensor wide{DType::f32, narrow.dims};
+    HOLOGRAM_TRY(wide.data, context.memory().scratch(wide.bytes()));
+    convert_half_to_float(narrow, wide);
+    inputs[i] = Value(std::move(wide));
+  }
+  for (size_t i = 0; i < context.output_count(); ++i)
+    types[i] = is_half(context.output_type(i)) ? DType::f32 : context.output_type(i);
+  WideningMemory memory(context);
+  KernelContext inner({inputs.data(), context.input_count()},
+                      {outputs.data(), context.output_count()},
+                      {types.data(), context.output_count()}, context.attributes(), memory,
+                      context.threads());
+  HOLOGRAM_CHECK(kernel.run(inner));
+  for (size_t i = 0; i < context.output_count(); ++i) {
+    if (!is_half(context.output_type(i))) continue;
+    HOLOGRAM_TRY(Tensor narrow, context.output(i, outputs[i].tensor.dims));
+    convert_float_to_half(outputs[i].tensor, narrow);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_kernel(const Kernel& kernel, KernelContext& context) {
+  if (kernel.widen_half) {
+    bool half = false;
+    for (size_t i = 0; i < context.input_count(); ++i)
+      half |= context.has_input(i) && context.input_value(i).is_tensor() &&
+              is_half(context.input(i).dtype);
+    for (size_t i = 0; i < context.output_count(); ++i) half |= is_half(context.output_type(i));
+    if (half) return run_widened(kernel, context);
+  }
+  return kernel.run(context);
+}
+
+}  // namespace hologram::kernels

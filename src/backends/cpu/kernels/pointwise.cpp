@@ -1,0 +1,205 @@
+#include "backends/cpu/kernels/pointwise.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+
+#include "backends/cpu/kernels/pointwise_eval.h"
+
+namespace hologram::kernels {
+
+using isa::Form;
+using isa::Instruction;
+using isa::Opcode;
+using isa::Register;
+
+Result<Dims> broadcast_dims(const Dims& a, const Dims& b) {
+  const size_t rank = std::max(a.rank(), b.rank());
+  Dims dims = Dims::filled(rank, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t x = i + a.rank() < rank ? 1 : a[i + a.rank() - rank];
+    const int64_t y = i + b.rank() < rank ? 1 : b[i + b.rank() - rank];
+    if (x != y && x != 1 && y != 1)
+      return fail(ErrorCode::shape_mismatch, "shapes {} and {} do not broadcast", a.to_string(),
+                  b.to_string());
+    dims[i] = x == 1 ? y : x;
+  }
+  return dims;
+}
+
+// How a block of one input is found: where it lies, or how it is spread out.
+struct Pointwise::Operand {
+  const std::byte* data;
+  size_t size;
+  enum Kind { dense, scalar, spread } kind;
+  Dims dims, strides;  // spread: the output's dimensions, collapsed, and this operand's strides
+
+  // The elements of output positions [position, position + count), in place or in `buffer`.
+  const std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
+    if (kind == dense) return data + position * size;
+    if (kind == scalar) {
+      if (size == 1) std::memset(buffer, std::to_integer<int>(*data), count);
+      else
+        for (int64_t i = 0; i < count; ++i) std::memcpy(buffer + i * size, data, size);
+      return buffer;
+    }
+    gather(position, count, buffer);
+    return buffer;
+  }
+
+  void gather(int64_t position, int64_t count, std::byte* buffer) const {
+    const size_t last = dims.rank() - 1;
+    std::array<int64_t, kMaxRank> index;
+    int64_t offset = 0;
+    for (size_t axis = dims.rank(); axis-- > 0;) {
+      index[axis] = position % dims[axis];
+      position /= dims[axis];
+      offset += index[axis] * strides[axis];
+    }
+    while (count > 0) {
+      const int64_t run = std::min(count, dims[last] - index[last]);
+      const std::byte* from = data + offset * size;
+      if (strides[last] == 1) std::memcpy(buffer, from, run * size);
+      else
+        for (int64_t i = 0; i < run; ++i) std::memcpy(buffer + i * size, from, size);
+      buffer += run * size;
+      count -= run;
+      offset -= index[last] * strides[last];
+      index[last] = 0;
+      for (size_t axis = last; axis-- > 0;) {
+        offset += strides[axis];
+        if (++index[axis] < dims[axis]) break;
+        offset -= dims[axis] * strides[axis];
+        index[axis] = 0;
+      }
+    }
+  }
+};
+
+Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
+  Pointwise result;
+  for (const isa::Parameter& p : program.parameters) {
+    if (!p.is_array) return fail(ErrorCode::unsupported, "pointwise program with a scalar '{}'", p.name);
+    if (p.access == isa::Access::read) {
+      if (!result.output_types_.empty())
+        return fail(ErrorCode::unsupported, "pointwise program with an input after an output");
+      result.input_types_.push_back(p.type);
+    } else {
+      result.output_types_.push_back(p.type);
+    }
+  }
+  // The last use of each register, so that slots can be given to others.
+  std::vector<uint32_t> last_use(program.registers.size(), 0);
+  for (uint32_t at = 0; at < program.body.size(); ++at)
+    for (Register r : {program.body[at].a, program.body[at].b, program.body[at].c})
+      if (r.valid()) last_use[r.index] = at;
+  std::vector<uint32_t> slot_of(program.registers.size(), Register::kNone);
+  std::vector<uint32_t> free;
+  for (uint32_t at = 0; at < program.body.size(); ++at) {
+    const Instruction& in = program.body[at];
+    const Form form = isa::info(in.op).form;
+    if (form == Form::id || form == Form::length) continue;  // the element's own index
+    Step step{in, 0, 0, 0, 0};
+    const bool memory = form == Form::load || form == Form::store;
+    switch (form) {
+      case Form::immediate: case Form::move: case Form::convert: case Form::bitcast:
+      case Form::unary: case Form::binary: case Form::shift: case Form::ternary:
+      case Form::compare: case Form::select: case Form::load: case Form::store: break;
+      default:
+        return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
+                    isa::info(in.op).name);
+    }
+    auto slot = [&](Register r) { return r.valid() ? slot_of[r.index] : Register::kNone; };
+    step.a = memory ? Register::kNone : slot(in.a);  // the address is the element's index
+    step.b = slot(in.b);
+    step.c = slot(in.c);
+    if (in.dst.valid()) {
+      if (slot_of[in.dst.index] == Register::kNone) {
+        if (free.empty()) free.push_back(result.slots_++);
+        slot_of[in.dst.index] = free.back();
+        free.pop_back();
+      }
+      step.dst = slot_of[in.dst.index];
+    }
+    for (Register r : {in.a, in.b, in.c})
+      if (r.valid() && last_use[r.index] == at && slot_of[r.index] != Register::kNone &&
+          !(memory && r == in.a) && std::ranges::find(free, slot_of[r.index]) == free.end())
+        free.push_back(slot_of[r.index]);
+    result.steps_.push_back(std::move(step));
+  }
+  if (result.slots_ > kMaxSlots)
+    return fail(ErrorCode::unsupported, "pointwise program needs {} registers at once; at most {}",
+                result.slots_, kMaxSlots);
+  return result;
+}
+
+Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Tensor> outputs,
+                            int64_t begin, int64_t end) const {
+  alignas(64) std::byte memory[kMaxSlots][kBlock * 8];
+  std::array<const std::byte*, kMaxSlots> at{};
+  for (int64_t position = begin; position < end; position += kBlock) {
+    const int64_t count = std::min(kBlock, end - position);
+    auto pointer = [&](uint32_t slot) { return slot == Register::kNone ? nullptr : at[slot]; };
+    for (const Step& step : steps_) {
+      const Instruction& in = step.instruction;
+      if (in.op == Opcode::load) {
+        at[step.dst] = inputs[in.symbol].block(position, count, memory[step.dst]);
+      } else if (in.op == Opcode::store) {
+        const Tensor& out = outputs[in.symbol - inputs.size()];
+        const size_t size = size_of(out.dtype);
+        std::memcpy(out.data + position * size, pointer(step.b), count * size);
+      } else {
+        HOLOGRAM_CHECK(evaluate_block(in, memory[step.dst], pointer(step.a), pointer(step.b),
+                                      pointer(step.c), count));
+        at[step.dst] = memory[step.dst];
+      }
+    }
+  }
+  return {};
+}
+
+Status Pointwise::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                      const Dims& dims, ThreadPool& threads) const {
+  constexpr size_t kMaxInputs = 32;
+  if (inputs.size() > kMaxInputs)
+    return fail(ErrorCode::unsupported, "pointwise program with more than {} inputs", kMaxInputs);
+  std::array<Operand, kMaxInputs> operands;
+  const int64_t total = dims.count();
+  if (total == 0) return {};
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const Tensor& input = inputs[k];
+    Operand& operand = operands[k];
+    operand.data = input.data;
+    operand.size = size_of(input.dtype);
+    operand.kind = input.count() == total ? Operand::dense : input.count() == 1 ? Operand::scalar : Operand::spread;
+    if (operand.kind != Operand::spread) continue;
+    // Adjacent axes that are both whole or both stretched are one axis.
+    const Dims own = input.dims.strides();
+    const size_t shift = dims.rank() - input.dims.rank();
+    for (size_t axis = 0; axis < dims.rank(); ++axis) {
+      if (dims[axis] == 1) continue;
+      const bool whole = axis >= shift && input.dims[axis - shift] != 1;
+      const int64_t stride = whole ? own[axis - shift] : 0;
+      const size_t last = operand.dims.rank();
+      if (last > 0 && (operand.strides[last - 1] != 0) == whole) {
+        operand.dims[last - 1] *= dims[axis];
+        operand.strides[last - 1] = stride;
+      } else {
+        operand.dims.push_back(dims[axis]);
+        operand.strides.push_back(stride);
+      }
+    }
+  }
+  std::mutex mutex;
+  Status status;
+  threads.parallel_for(total, 16 * kBlock, [&](size_t begin, size_t end) {
+    Status part = run_range({operands.data(), inputs.size()}, outputs, begin, end);
+    if (part) return;
+    std::lock_guard lock(mutex);
+    if (status) status = std::move(part);
+  });
+  return status;
+}
+
+}  // namespace hologram::kernels

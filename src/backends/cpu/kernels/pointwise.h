@@ -1,0 +1,55 @@
+// Pointwise: runs a straight-line ISA program over broadcast tensors, block by block.
+//
+// The program's arrays are its operands: first the inputs (read), then the outputs (write). Thread
+// i loads element i of each input and stores element i of each output; the runner turns broadcasting
+// into dense blocks, so the program never sees a stride. This evaluator is the way to run such a
+// program without native code: each instruction is one loop over a block that stays in cache.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/kernels/tensor.h"
+#include "isa/program.h"
+#include "support/result.h"
+#include "support/thread_pool.h"
+
+namespace hologram::kernels {
+
+class Pointwise {
+ public:
+  // Elements evaluated together: a few registers of them stay in the first-level cache.
+  static constexpr int64_t kBlock = 256;
+  // Registers alive at once; fusion stops before a program needs more.
+  static constexpr uint32_t kMaxSlots = 40;
+
+  // unsupported when the program is not of the form above.
+  static Result<Pointwise> prepare(const isa::Program& program);
+
+  size_t input_count() const { return input_types_.size(); }
+  size_t output_count() const { return output_types_.size(); }
+  DType output_type(size_t index) const { return output_types_[index]; }
+
+  // Every output has `dims`, to which every input's dimensions broadcast.
+  Status run(std::span<const Tensor> inputs, std::span<const Tensor> outputs, const Dims& dims,
+             ThreadPool& threads) const;
+
+ private:
+  struct Step {
+    isa::Instruction instruction;
+    uint32_t dst, a, b, c;  // slots
+  };
+  struct Operand;
+  Status run_range(std::span<const Operand> inputs, std::span<const Tensor> outputs, int64_t begin,
+                   int64_t end) const;
+
+  std::vector<Step> steps_;
+  std::vector<DType> input_types_, output_types_;
+  uint32_t slots_ = 0;
+};
+
+// NumPy's broadcasting over any number of operands.
+Result<Dims> broadcast_dims(const Dims& a, const Dims& b);
+
+}  // namespace hologram::kernels

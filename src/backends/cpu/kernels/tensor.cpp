@@ -1,0 +1,60 @@
+#include "backends/cpu/kernels/tensor.h"
+
+#include <cstring>
+
+#include "support/aligned.h"
+
+namespace hologram::kernels {
+
+Result<Tensor> Tensor::allocate(DType dtype, const Dims& dims) {
+  uint64_t count = 1;
+  for (int64_t dim : dims) {
+    if (dim < 0) return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
+    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > (uint64_t{1} << 48))
+      return fail(ErrorCode::resource_exhausted, "a tensor of shape {} is too large",
+                  dims.to_string());
+  }
+  Tensor tensor{dtype, dims};
+  if (dtype == DType::string) return from_strings(dims, std::vector<std::string>(count));
+  HOLOGRAM_TRY(AlignedBytes bytes, AlignedBytes::allocate(std::max<size_t>(1, bytes_for(dtype, count))));
+  auto owner = std::make_shared<AlignedBytes>(std::move(bytes));
+  tensor.data = owner->data();
+  tensor.owner = std::move(owner);
+  return tensor;
+}
+
+Result<Tensor> Tensor::from_strings(const Dims& dims, std::vector<std::string> strings) {
+  if (static_cast<int64_t>(strings.size()) != dims.count())
+    return fail(ErrorCode::shape_mismatch, "{} strings do not fill {}", strings.size(),
+                dims.to_string());
+  auto owner = std::make_shared<std::vector<std::string>>(std::move(strings));
+  Tensor tensor{DType::string, dims};
+  tensor.data = reinterpret_cast<std::byte*>(owner->data());
+  tensor.owner = std::move(owner);
+  return tensor;
+}
+
+Result<Tensor> Tensor::clone() const {
+  HOLOGRAM_TRY(Tensor copy, allocate(dtype, dims));
+  if (dtype == DType::string)
+    std::copy_n(as<std::string>(), count(), copy.as<std::string>());
+  else if (bytes() > 0)
+    std::memcpy(copy.data, data, bytes());
+  return copy;
+}
+
+Result<Value> Value::clone() const {
+  if (kind == Kind::none) return Value();
+  if (kind == Kind::tensor) {
+    HOLOGRAM_TRY(Tensor copy, tensor.clone());
+    return Value(std::move(copy));
+  }
+  std::vector<Value> elements;
+  for (const Value& element : *sequence) {
+    HOLOGRAM_TRY(Value copy, element.clone());
+    elements.push_back(std::move(copy));
+  }
+  return Value(std::move(elements));
+}
+
+}  // namespace hologram::kernels
