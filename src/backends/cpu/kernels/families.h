@@ -10,10 +10,12 @@ namespace hologram::kernels {
 std::span<const Kernel> attention_kernels();
 std::span<const Kernel> cast_kernels();
 std::span<const Kernel> convolution_kernels();
+std::span<const Kernel> generator_kernels();
 std::span<const Kernel> image_kernels();
 std::span<const Kernel> indexing_kernels();
 std::span<const Kernel> linear_algebra_kernels();
 std::span<const Kernel> machine_learning_kernels();
+std::span<const Kernel> microsoft_kernels();
 std::span<const Kernel> movement_kernels();
 std::span<const Kernel> normalisation_kernels();
 std::span<const Kernel> pooling_kernels();

@@ -1,7 +1,63 @@
+// Softmax, LogSoftmax and Hardmax along one axis.
+#include <cmath>
+
+#include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
 namespace hologram::kernels {
+namespace {
 
-std::span<const Kernel> softmax_kernels() { return {}; }
+enum class Kind { soft, log, hard };
+
+template <typename T>
+void along(Kind kind, const T* x, T* y, int64_t n, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < n; ++i)
+    if (x[i * stride] > x[best * stride]) best = i;
+  if (kind == Kind::hard) {
+    for (int64_t i = 0; i < n; ++i) y[i * stride] = i == best ? T(1) : T(0);
+    return;
+  }
+  const T top = x[best * stride];
+  T sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T e = std::exp(x[i * stride] - top);
+    sum += e;
+    y[i * stride] = kind == Kind::soft ? e : x[i * stride] - top;
+  }
+  const T log_sum = std::log(sum);
+  for (int64_t i = 0; i < n; ++i) {
+    T& value = y[i * stride];
+    value = kind == Kind::soft ? value / sum : value - log_sum;
+  }
+}
+
+template <Kind kind>
+Status softmax(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  HOLOGRAM_TRY(const size_t axis, c.axis("axis", -1, in.dims.rank()));
+  HOLOGRAM_TRY(Tensor out, c.output(0, in.dims));
+  const int64_t n = in.dims[axis], inner = in.dims.product(axis + 1, in.dims.rank());
+  const int64_t lines = n == 0 ? 0 : in.count() / n;
+  return dispatch_float(in.dtype, [&]<typename T>() -> Status {
+    c.threads().parallel_for(lines, 64, [&](size_t begin, size_t end) {
+      for (size_t line = begin; line < end; ++line) {
+        const int64_t start = line / inner * n * inner + line % inner;
+        along(kind, in.as<T>() + start, out.as<T>() + start, n, inner);
+      }
+    });
+    return {};
+  });
+}
+
+constexpr Kernel kKernels[] = {
+    {"Hardmax", softmax<Kind::hard>, true},
+    {"LogSoftmax", softmax<Kind::log>, true},
+    {"Softmax", softmax<Kind::soft>, true},
+};
+
+}  // namespace
+
+std::span<const Kernel> softmax_kernels() { return kKernels; }
 
 }  // namespace hologram::kernels

@@ -1,0 +1,145 @@
+#include "graph/dim.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hologram::graph {
+namespace {
+
+// Longer expressions are not worth keeping apart.
+constexpr size_t kLongest = 240;
+
+Dim combine(std::string_view op, const Dim& a, const Dim& b) {
+  if (is_unknown(a) || is_unknown(b)) return unknown_dim();
+  std::string x = a.to_string(), y = b.to_string();
+  if (op == "+" || op == "*") {
+    // Symbols first, numbers last; then by name.
+    const bool swap = a.is_symbol() == b.is_symbol() ? y < x : b.is_symbol();
+    if (swap) std::swap(x, y);
+  }
+  std::string text = "(" + x + std::string(op) + y + ")";
+  if (text.size() > kLongest) return unknown_dim();
+  return Dim(std::move(text));
+}
+
+bool is(const Dim& dim, int64_t value) { return !dim.is_symbol() && dim.value() == value; }
+bool numbers(const Dim& a, const Dim& b) { return !a.is_symbol() && !b.is_symbol(); }
+
+int64_t floor_div(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+struct Parser {
+  std::string_view text;
+  const SymbolBindings& bindings;
+
+  std::optional<int64_t> value() {
+    if (text.empty()) return std::nullopt;
+    if (text[0] == '(') {
+      text.remove_prefix(1);
+      const auto a = value();
+      if (!a || text.empty()) return std::nullopt;
+      const char op = text[0];
+      text.remove_prefix(1);
+      const auto b = value();
+      if (!b || text.empty() || text[0] != ')') return std::nullopt;
+      text.remove_prefix(1);
+      switch (op) {
+        case '+': return *a + *b;
+        case '-': return *a - *b;
+        case '*': return *a * *b;
+        case '/': return *b == 0 ? std::nullopt : std::optional(floor_div(*a, *b));
+      }
+      return std::nullopt;
+    }
+    size_t length = text[0] == '-' ? 1 : 0;
+    while (length < text.size() && std::string_view("()+-*/").find(text[length]) == text.npos) ++length;
+    const std::string_view word = text.substr(0, length);
+    text.remove_prefix(length);
+    int64_t number;
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc() && end == word.data() + word.size()) return number;
+    auto found = bindings.find(word);
+    return found == bindings.end() ? std::nullopt : std::optional(found->second);
+  }
+};
+
+}  // namespace
+
+Dim unknown_dim() { return Dim(std::string("?")); }
+bool is_unknown(const Dim& dim) { return dim.is_symbol() && dim.symbol() == "?"; }
+bool equal_dims(const Dim& a, const Dim& b) { return !is_unknown(a) && a == b; }
+bool equal_shapes(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (size_t i = 0; i < a.rank(); ++i)
+    if (!equal_dims(a[i], b[i])) return false;
+  return true;
+}
+
+Dim operator+(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return a.value() + b.value();
+  if (is(a, 0)) return b;
+  if (is(b, 0)) return a;
+  return combine("+", a, b);
+}
+Dim operator-(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return a.value() - b.value();
+  if (is(b, 0)) return a;
+  if (equal_dims(a, b)) return 0;
+  return combine("-", a, b);
+}
+Dim operator*(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return a.value() * b.value();
+  if (is(a, 0) || is(b, 0)) return 0;
+  if (is(a, 1)) return b;
+  if (is(b, 1)) return a;
+  return combine("*", a, b);
+}
+Dim operator/(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return b.value() == 0 ? unknown_dim() : Dim(floor_div(a.value(), b.value()));
+  if (is(b, 1)) return a;
+  if (equal_dims(a, b)) return 1;
+  return combine("/", a, b);
+}
+Dim ceil_div(const Dim& a, const Dim& b) { return (a + (b - 1)) / b; }
+Dim product(std::span<const Dim> dims) {
+  Dim result = 1;
+  for (const Dim& dim : dims) result = result * dim;
+  return result;
+}
+
+Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
+  if (is(a, 1)) return b;
+  if (is(b, 1)) return a;
+  if (equal_dims(a, b)) return a;
+  if (numbers(a, b))
+    return fail(ErrorCode::shape_mismatch, "dimensions {} and {} do not broadcast", a.value(), b.value());
+  if (!a.is_symbol()) return a;
+  if (!b.is_symbol()) return b;
+  return unknown_dim();
+}
+
+Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
+  const Shape& longer = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  std::vector<Dim> dims = longer.dims();
+  const size_t shift = longer.rank() - shorter.rank();
+  for (size_t i = 0; i < shorter.rank(); ++i) {
+    auto dim = broadcast_dim(longer[i + shift], shorter[i]);
+    if (!dim)
+      return fail(ErrorCode::shape_mismatch, "shapes {} and {} do not broadcast", a.to_string(), b.to_string());
+    dims[i + shift] = *dim;
+  }
+  return Shape(std::move(dims));
+}
+
+std::optional<int64_t> evaluate(const Dim& dim, const SymbolBindings& bindings) {
+  if (!dim.is_symbol()) return dim.value();
+  if (auto found = bindings.find(dim.symbol()); found != bindings.end()) return found->second;
+  Parser parser{dim.symbol(), bindings};
+  auto value = parser.value();
+  return value && parser.text.empty() ? value : std::nullopt;
+}
+
+}  // namespace hologram::graph
