@@ -90,7 +90,7 @@ OperatorBuilder OperatorTable::add(std::string name, std::string domain) {
 }
 
 const Operator* OperatorTable::find(std::string_view name, std::string_view domain) const {
-  auto found = entries_.find(std::pair(domain, name));
+  auto found = entries_.find({std::string(domain), std::string(name)});
   return found == entries_.end() ? nullptr : &found->second;
 }
 

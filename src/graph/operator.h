@@ -165,7 +165,7 @@ class OperatorTable {
   std::vector<const Operator*> all() const;
 
  private:
-  std::map<std::pair<std::string, std::string>, Operator, std::less<>> entries_;
+  std::map<std::pair<std::string, std::string>, Operator> entries_;
 };
 
 // The one table, with every family; made on first use.

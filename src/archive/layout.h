@@ -1,0 +1,35 @@
+// The fixed parts of the file, byte for byte; see archive.h.
+#pragma once
+
+#include <cstdint>
+
+#include "archive/archive.h"
+#include "support/hash.h"
+
+namespace hologram::archive {
+
+inline constexpr uint32_t kMagic = 0x4f4c4f48;  // "HOLO"
+inline constexpr uint64_t kConstantsAlignment = 4096;
+
+struct Header {
+  uint32_t magic, version;
+  uint64_t file_size, section_count, table_offset;
+  Hash128 table_hash;
+  uint64_t reserved;  // zero
+  uint64_t hash;      // of the 56 bytes before it
+};
+static_assert(sizeof(Header) == 64);
+
+struct Entry {
+  SectionKind kind;
+  uint32_t reserved;
+  uint64_t offset, size, reserved_too;
+  Hash128 hash;
+};
+static_assert(sizeof(Entry) == 48);
+
+inline uint64_t header_hash(const Header& header) {
+  return hash64(std::as_bytes(std::span(&header, 1)).first(sizeof(Header) - sizeof(uint64_t)));
+}
+
+}  // namespace hologram::archive

@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <cstring>
+
+#include "archive/archive.h"
+#include "archive/layout.h"
+#include "support/aligned.h"
+#include "support/file.h"
+
+namespace hologram::archive {
+namespace {
+
+bool all_zero(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+}
+
+Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(Header)) return fail(ErrorCode::corrupt, "not a .holo archive: only {} bytes", bytes.size());
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (header.magic != kMagic) return fail(ErrorCode::corrupt, "not a .holo archive: it does not begin with HOLO");
+  if (header.version != kVersion)
+    return fail(ErrorCode::unsupported, "archive version {}; this reader knows version {}: compile the model again", header.version, kVersion);
+  if (header.hash != header_hash(header) || header.reserved != 0) return fail(ErrorCode::corrupt, "the header is damaged");
+  if (header.file_size != bytes.size())
+    return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(), header.file_size);
+  if (header.section_count > 1024 || header.table_offset > bytes.size() ||
+      bytes.size() - header.table_offset != header.section_count * sizeof(Entry))
+    return fail(ErrorCode::corrupt, "the section table lies outside the file");
+  std::vector<Entry> entries(header.section_count);
+  std::memcpy(entries.data(), bytes.data() + header.table_offset, entries.size() * sizeof(Entry));
+  if (hash128(std::as_bytes(std::span(entries))) != header.table_hash) return fail(ErrorCode::corrupt, "the section table is damaged");
+  uint64_t end = sizeof(Header);
+  for (const Entry& entry : entries) {  // in order, with nothing but zeros between them
+    if (entry.offset < end || entry.offset > header.table_offset || entry.size > header.table_offset - entry.offset)
+      return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
+    if (!all_zero(bytes.subspan(end, entry.offset - end))) return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+    if (hash128(bytes.subspan(entry.offset, entry.size)) != entry.hash)
+      return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(entry.kind));
+    end = entry.offset + entry.size;
+  }
+  if (!all_zero(bytes.subspan(end, header.table_offset - end))) return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+  return entries;
+}
+
+}  // namespace
+
+Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+  HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(bytes));
+  Archive archive;
+  archive.owner_ = std::move(owner);
+  for (const Entry& entry : entries) {
+    auto section = bytes.subspan(entry.offset, entry.size);
+    archive.sections_.push_back({entry.kind, entry.offset, entry.size});
+    if (entry.kind == SectionKind::constants) archive.constants_ = section;
+    if (entry.kind != SectionKind::plan) continue;
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(section.data()), section.size(), 128, 100'000'000);
+    if (!VerifyModelBuffer(verifier)) return fail(ErrorCode::corrupt, "the plan is malformed");
+    archive.model_ = GetModel(section.data());
+  }
+  if (!archive.model_) return fail(ErrorCode::corrupt, "the archive has no plan");
+  HOLOGRAM_CHECK(check(*archive.model_, archive.constants_.size()));
+  return archive;
+}
+
+Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptions& options) {
+  auto open_file = [&]() -> Result<Archive> {
+    if (options.preload) {
+      HOLOGRAM_TRY(FileMap map, FileMap::open(path));
+      HOLOGRAM_TRY(AlignedBytes bytes, AlignedBytes::allocate(std::max<size_t>(1, map.size())));
+      std::memcpy(bytes.data(), map.bytes().data(), map.size());
+      const std::span<const std::byte> view(bytes.data(), map.size());
+      return open(view, std::make_shared<AlignedBytes>(std::move(bytes)));
+    }
+    HOLOGRAM_TRY(FileMap map, FileMap::open(path));
+    auto owner = std::make_shared<FileMap>(std::move(map));
+    return open(owner->bytes(), owner);
+  };
+  return in_context(open_file(), [&] { return path.string(); });
+}
+
+}  // namespace hologram::archive

@@ -1,0 +1,62 @@
+#include <cstring>
+#include <map>
+
+#include "archive/archive.h"
+#include "archive/layout.h"
+#include "support/aligned.h"
+#include "support/hash.h"
+
+namespace hologram::archive {
+namespace {
+
+struct ByHash {
+  bool operator()(const Hash128& a, const Hash128& b) const {
+    return a.high != b.high ? a.high < b.high : a.low < b.low;
+  }
+};
+
+}  // namespace
+
+Result<std::vector<std::byte>> write(ModelT& model, std::span<const std::span<const std::byte>> constants) {
+  if (constants.size() != model.constants.size())
+    return fail(ErrorCode::internal, "{} constants for {} entries", constants.size(), model.constants.size());
+  // Where each constant goes; the same bytes go to the same place.
+  std::map<Hash128, size_t, ByHash> seen;
+  uint64_t constant_bytes = 0;
+  std::vector<size_t> stored;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    ConstantT& entry = *model.constants[i];
+    entry.size = constants[i].size();
+    auto [same, fresh] = seen.try_emplace(hash128(constants[i]), i);
+    if (!fresh && constants[same->second].size() == constants[i].size()) {
+      entry.offset = model.constants[same->second]->offset;
+      continue;
+    }
+    entry.offset = constant_bytes;
+    constant_bytes = align_up(constant_bytes + constants[i].size(), kAlignment);
+    stored.push_back(i);
+  }
+
+  flatbuffers::FlatBufferBuilder builder(64 * 1024);
+  builder.Finish(Model::Pack(builder, &model));
+  const uint64_t plan_offset = sizeof(Header);
+  const uint64_t constants_offset = align_up(plan_offset + builder.GetSize(), kConstantsAlignment);
+  const uint64_t table_offset = align_up(constants_offset + constant_bytes, kAlignment);
+  const uint64_t total = table_offset + 2 * sizeof(Entry);
+  std::vector<std::byte> bytes(total);
+  std::memcpy(bytes.data() + plan_offset, builder.GetBufferPointer(), builder.GetSize());
+  for (size_t i : stored)
+    if (!constants[i].empty())
+      std::memcpy(bytes.data() + constants_offset + model.constants[i]->offset, constants[i].data(), constants[i].size());
+
+  Entry entries[2] = {{SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
+                      {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
+  for (Entry& entry : entries) entry.hash = hash128(std::span(bytes).subspan(entry.offset, entry.size));
+  std::memcpy(bytes.data() + table_offset, entries, sizeof(entries));
+  Header header{kMagic, kVersion, total, 2, table_offset, hash128(std::as_bytes(std::span(entries))), 0, 0};
+  header.hash = header_hash(header);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return bytes;
+}
+
+}  // namespace hologram::archive
