@@ -148,9 +148,14 @@ void Generator::prologue() {
     b_.assign(variable, first);
     variables_.push_back(keep(variable));
   }
+  const Register zero = b_.integer(DType::u64, 0);
+  checksum_ = b_.variable(DType::u64);
+  b_.assign(checksum_, zero);
 }
 
 void Generator::epilogue() {
+  const auto checksums = add_array("checksums", DType::u64, Access::write, threads_);
+  b_.store(checksums, self_, checksum_);
   for (Register variable : variables_) {
     for (const Builder::Array& output : outputs_) {
       if (output.type != b_.type_of(variable)) continue;

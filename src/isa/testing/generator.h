@@ -69,6 +69,7 @@ class Generator {
   Register index_below(uint32_t count);
   Register no_nan(Register r);
   Register keep(Register r);
+  void absorb(Register r);
   DType draw_type(Opcode op);
 
   Random random_;
@@ -86,6 +87,7 @@ class Generator {
   std::vector<Builder::Shared> shared_counts_;  // for atomics
   std::array<std::vector<Register>, 13> pool_;  // type -> values in scope
   std::vector<Register> variables_;             // also in the pool; may be assigned
+  Register checksum_;                           // u64, in each thread
   Register self_, lane_, self_base_;            // u32: thread in launch, in block, first slot
   unsigned depth_ = 0;
   unsigned loops_ = 0;

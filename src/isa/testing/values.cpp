@@ -38,7 +38,22 @@ const std::vector<Opcode>& exact_operations() {
 
 Register Generator::keep(Register r) {
   pool_[static_cast<size_t>(b_.type_of(r))].push_back(r);
+  if (checksum_.valid() && random_.one_in(4)) absorb(r);
   return r;
+}
+
+// Makes a result count, even of a type that has no output array.
+void Generator::absorb(Register r) {
+  const Register clean = no_nan(r);
+  const DType type = b_.type_of(clean);
+  const DType integer = bits_of(type) == 16   ? DType::u16
+                        : bits_of(type) == 32 ? DType::u32
+                                              : DType::u64;
+  const Register bits = is_float(type) ? b_.bitcast(clean, integer) : clean;
+  const Register wide = b_.convert(bits, DType::u64);
+  const Register factor = b_.unsigned_integer(DType::u64, 0x9e3779b97f4a7c15);
+  const Register sum = b_.ternary(Opcode::mad, checksum_, factor, wide);
+  b_.assign(checksum_, sum);
 }
 
 DType Generator::draw_type(Opcode op) {
@@ -53,7 +68,7 @@ DType Generator::draw_type(Opcode op) {
 
 Register Generator::value(DType type) {
   const std::vector<Register>& known = pool_[static_cast<size_t>(type)];
-  if (!known.empty() && !random_.one_in(6)) return random_.pick(known);
+  if (!known.empty() && !random_.one_in(known.size() < 4 ? 2 : 6)) return random_.pick(known);
   const Register fresh = fresh_value(type);
   return keep(fresh);
 }
