@@ -42,6 +42,8 @@ class Builder {
   DType type_of(Register r) const {
     return known(r) ? program_.registers[r.index] : DType::boolean;
   }
+  // The number the next instruction will have, for front ends that keep source positions.
+  size_t next_instruction() const { return program_.body.size(); }
   // A fresh, unassigned register: a variable.
   Register variable(DType type);
   void assign(Register dst, Register value);

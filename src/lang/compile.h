@@ -1,0 +1,27 @@
+// The front end as one call: Python source to checked IR, and to programs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "isa/program.h"
+#include "lang/ir.h"
+#include "support/result.h"
+
+namespace hologram::lang {
+
+struct CompiledKernel {
+  ir::Kernel ir;
+  isa::Program program;
+};
+
+// Every kernel of a source, in its order. A rejected source is parse_error whose message is all of
+// its diagnostics, ready to print; `file` is the name they use. A source without a kernel is
+// rejected too. Safe to call from several threads.
+Result<std::vector<CompiledKernel>> compile_source(std::string_view source,
+                                                   std::string_view file = "<source>");
+// The same for a file of the JSON IR: one kernel.
+Result<CompiledKernel> compile_json(std::string_view json);
+
+}  // namespace hologram::lang
