@@ -1,5 +1,6 @@
 #include "holotensor/scheme.h"
 
+#include "holotensor/classical/classical.h"
 #include "holotensor/packed.h"
 
 namespace hologram::holotensor {
@@ -8,6 +9,12 @@ const Scheme* find_scheme(SchemeId id) {
   switch (id) {
     case SchemeId::packed:
       return &packed_scheme();
+    case SchemeId::spectral:
+      return &spectral_scheme();
+    case SchemeId::projection:
+      return &projection_scheme();
+    case SchemeId::lowrank:
+      return &lowrank_scheme();
     default:
       return nullptr;
   }
