@@ -1,0 +1,185 @@
+#include "backends/cpu/dense/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/transpose.h"
+#include "support/aligned.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+constexpr size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
+
+// Below this many multiply-adds waking a second thread costs more than it saves.
+constexpr size_t kSmallWork = 128 * 1024;
+// A block of packed A is read again for every panel: it should stay in L2 beside a panel.
+constexpr size_t kBlockBytes = 512 * 1024;
+
+// Rows are cut into tiles of nearly equal height, so that none is left with a row or two.
+struct RowTiles {
+  size_t rows, tiles;
+  RowTiles(size_t rows, size_t most) : rows(rows), tiles(divide_up(rows, most)) {}
+  size_t begin(size_t tile) const { return tile * (rows / tiles) + std::min(tile, rows % tiles); }
+  size_t height(size_t tile) const { return begin(tile + 1) - begin(tile); }
+};
+
+size_t padded_depth(size_t k) { return align_up(k, kChunk); }
+
+// A row-major A of one row already has the packed form.
+bool a_in_place(const Gemm& g) { return g.m == 1 && (!g.a_transposed || g.lda == 1); }
+
+// B can be read where it lies when there are too few rows to pay for packing; a last panel of
+// incomplete columns is packed even then.
+bool b_in_place(const Gemm& g) { return g.m <= 4 && !g.b_transposed; }
+
+// One tile of A: packed[chunk][row][16].
+void pack_a_tile(const Gemm& g, size_t row, size_t height, float* packed) {
+  for (size_t k = 0; k < g.k; k += kChunk, packed += height * kChunk) {
+    const size_t count = std::min(kChunk, g.k - k);
+    if (g.a_transposed) {
+      transpose_block(count, height, g.a + k * g.lda + row, g.lda, packed, kChunk);
+    } else if (count == kChunk) {
+      for (size_t r = 0; r < height; ++r)
+        std::memcpy(packed + r * kChunk, g.a + (row + r) * g.lda + k, kChunk * sizeof(float));
+    } else {
+      for (size_t r = 0; r < height; ++r)
+        std::memcpy(packed + r * kChunk, g.a + (row + r) * g.lda + k, count * sizeof(float));
+    }
+  }
+}
+
+size_t panel_width(size_t n, size_t panel) {
+  return std::min(kPanelColumns, align_up(n, kChunk) - panel * kPanelColumns);
+}
+
+void pack_b_panel(size_t k, size_t n, const float* b, size_t ldb, bool transposed, size_t panel,
+                  float* packed) {
+  const size_t column = panel * kPanelColumns, width = panel_width(n, panel);
+  const size_t columns = std::min(width, n - column);
+  if (transposed) {
+    transpose_block(columns, k, b + column * ldb, ldb, packed, width);
+  } else {
+    for (size_t i = 0; i < k; ++i)
+      std::memcpy(packed + i * width, b + i * ldb + column, columns * sizeof(float));
+  }
+  if (columns < width)
+    for (size_t i = 0; i < k; ++i)
+      std::fill(packed + i * width + columns, packed + (i + 1) * width, 0.0f);
+}
+
+// What of B has to be packed before the product: everything, the last panel, or nothing.
+struct Packing {
+  size_t first, end;  // panels
+  size_t bytes(size_t k, size_t n) const {
+    if (first == end) return 0;
+    return align_up((align_up(n, kChunk) - first * kPanelColumns) * k * sizeof(float), kAlignment);
+  }
+};
+Packing b_packing(const Gemm& g) {
+  const size_t panels = divide_up(g.n, kPanelColumns);
+  if (g.packed_b) return {panels, panels};
+  if (!b_in_place(g)) return {0, panels};
+  return {g.n / kPanelColumns, panels};
+}
+
+size_t packed_a_bytes(const Gemm& g) {
+  return a_in_place(g) ? 0 : align_up(g.m * padded_depth(g.k) * sizeof(float), kAlignment);
+}
+
+}  // namespace
+
+size_t packed_b_bytes(size_t k, size_t n) { return k * align_up(n, kChunk) * sizeof(float); }
+
+void pack_b(size_t k, size_t n, const float* b, size_t ldb, bool transposed, float* packed,
+            ThreadPool& pool) {
+  const auto run = [&](size_t begin, size_t end) {
+    for (size_t p = begin; p < end; ++p)
+      pack_b_panel(k, n, b, ldb, transposed, p, packed + p * kPanelColumns * k);
+  };
+  pool.parallel_for(divide_up(n, kPanelColumns), 1, run, Schedule::fixed, k * n < 32768 ? 1 : 0);
+}
+
+size_t gemm_scratch_bytes(const Gemm& g) {
+  return packed_a_bytes(g) + b_packing(g).bytes(g.k, g.n);
+}
+
+void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
+  if (g.m == 0 || g.n == 0) return;
+  const TileKernel kernel = tile_kernel();
+  const RowTiles tiles(g.m, kernel.rows);
+  const size_t panels = divide_up(g.n, kPanelColumns), depth = padded_depth(g.k);
+  const unsigned threads = g.m * g.n * g.k < kSmallWork ? 1 : 0;
+
+  float* a_packed = a_in_place(g) ? nullptr : reinterpret_cast<float*>(scratch);
+  float* b_packed = reinterpret_cast<float*>(scratch + packed_a_bytes(g));
+  const Packing packing = b_packing(g);
+  if (a_packed || packing.first < packing.end) {
+    const size_t a_jobs = a_packed ? tiles.tiles : 0;
+    const auto pack = [&](size_t begin, size_t end) {
+      for (size_t job = begin; job < end; ++job) {
+        if (job < a_jobs) {
+          pack_a_tile(g, tiles.begin(job), tiles.height(job), a_packed + tiles.begin(job) * depth);
+        } else {
+          const size_t panel = packing.first + job - a_jobs;
+          pack_b_panel(g.k, g.n, g.b, g.ldb, g.b_transposed, panel,
+                       b_packed + (panel - packing.first) * kPanelColumns * g.k);
+        }
+      }
+    };
+    pool.parallel_for(a_jobs + packing.end - packing.first, 1, pack, Schedule::dynamic, threads);
+  }
+
+  // Blocks of rows, then panels, then the tiles of a block. With few panels the blocks are what is
+  // dealt to the threads, so there should be several.
+  size_t block = std::max<size_t>(kBlockBytes / (depth + kChunk) / sizeof(float) / kernel.rows, 2);
+  if (divide_up(tiles.tiles, block) * panels < 16)
+    block = std::max<size_t>(divide_up(tiles.tiles * panels, 16), 1);
+  const size_t blocks = divide_up(tiles.tiles, block);
+  static constexpr ptrdiff_t kNoOffset = 0;
+
+  const auto run = [&](size_t begin, size_t end) {
+    for (size_t job = begin; job < end; ++job) {
+      const size_t panel = job % panels, column = panel * kPanelColumns;
+      const size_t first = job / panels * block, past = std::min(first + block, tiles.tiles);
+      for (size_t t = first; t < past; ++t) {
+        const size_t row = tiles.begin(t);
+        Tile tile;
+        tile.rows = tiles.height(t);
+        tile.a = a_packed ? a_packed + row * depth : g.a;
+        tile.a_row = kChunk;
+        tile.a_chunk = static_cast<ptrdiff_t>(tile.rows * kChunk);
+        tile.taps = &kNoOffset;
+        tile.chunks = depth / kChunk;
+        tile.last = g.k - (depth - kChunk);
+        if (g.packed_b) {
+          tile.b = g.packed_b + column * g.k;
+          tile.b_stride = panel_width(g.n, panel);
+        } else if (panel >= packing.first) {
+          tile.b = b_packed + (panel - packing.first) * kPanelColumns * g.k;
+          tile.b_stride = panel_width(g.n, panel);
+        } else {
+          tile.b = g.b + column;
+          tile.b_stride = g.ldb;
+        }
+        tile.columns = std::min(kPanelColumns, g.n - column);
+        tile.offset = row * g.ldc + column;
+        tile.c = g.c + tile.offset;
+        tile.c_row = static_cast<ptrdiff_t>(g.ldc);
+        if (g.epilogue.residual) {
+          const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
+          tile.residual = g.epilogue.residual + row * stride + column;
+          tile.residual_row = static_cast<ptrdiff_t>(stride);
+        }
+        tile.epilogue = &g.epilogue;
+        tile.row = row;
+        tile.column = column;
+        kernel.run(tile);
+      }
+    }
+  };
+  pool.parallel_for(blocks * panels, 1, run, Schedule::dynamic, threads);
+}
+
+}  // namespace hologram::backends::dense

@@ -1,0 +1,50 @@
+// What the tests of the dense kernels share: seeded values, aligned scratch, every CPU level.
+#pragma once
+
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "support/aligned.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+inline std::vector<float> random_values(size_t count, uint32_t seed, float low = -1.0f,
+                                        float high = 1.0f) {
+  std::vector<float> values(count);
+  uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+  for (float& v : values) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    v = low + (high - low) * static_cast<float>(state >> 40) / static_cast<float>(1 << 24);
+  }
+  return values;
+}
+
+// Scratch filled with NaN, so that reading what was not written shows.
+inline AlignedBytes poisoned_scratch(size_t bytes) {
+  AlignedBytes scratch = AlignedBytes::allocate(bytes + kAlignment).value();
+  for (std::byte& b : scratch.bytes()) b = std::byte{0xff};
+  return scratch;
+}
+
+// Runs `body` once for each level this CPU has (AVX-512, AVX2, SSE4).
+template <typename Body>
+void for_each_level(const Body& body) {
+  for (int64_t target : {HWY_AVX3, HWY_AVX2, HWY_SSE4}) {
+    hwy::SetSupportedTargetsForTest(0);
+    if ((hwy::SupportedTargets() & target) == 0) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    SCOPED_TRACE(hwy::TargetName(target));
+    body();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace hologram::backends::dense

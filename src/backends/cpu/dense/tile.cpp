@@ -1,0 +1,238 @@
+#include "backends/cpu/dense/tile.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/dense/tile.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/dense/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::dense {
+namespace HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = hn::MaxLanes(D());
+// Accumulators are rows x 2 vectors; two more hold B and one A: 31 of 32 registers of AVX-512, 15
+// of the 16 of AVX2 and SSE4.
+constexpr size_t kTileRows = HWY_MAX_BYTES == 64 ? kMaxTileRows : 6;
+constexpr size_t kStripColumns = 2 * kLanes;
+
+// What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
+struct Strip {
+  bool direct;
+  float low, high;  // of the direct path
+  bool clip;
+  float* sums;  // [rows][32], when not direct
+};
+
+// kRowStride 0: the tile's own a_row. A compile-time stride turns row addresses into displacements.
+template <size_t kRows, size_t kVectors, ptrdiff_t kRowStride>
+void run_strip(const Tile& tile, const Strip& strip, size_t column) {
+  const D d;
+  const ptrdiff_t row_stride = kRowStride ? kRowStride : tile.a_row;
+  V sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+
+  const float* b = tile.b + column;
+  const size_t b_stride = tile.b_stride;
+  for (size_t t = 0; t < tile.tap_count; ++t) {
+    const float* a = tile.a + tile.taps[t];
+    for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
+      const size_t count = c + 1 == tile.chunks ? tile.last : kChunk;
+      for (size_t i = 0; i < count; ++i, b += b_stride) {
+        V bs[kVectors];
+#pragma GCC unroll 4
+        for (size_t v = 0; v < kVectors; ++v) bs[v] = hn::LoadU(d, b + v * kLanes);
+#pragma GCC unroll 16
+        for (size_t r = 0; r < kRows; ++r) {
+          const V as = hn::Set(d, a[static_cast<ptrdiff_t>(r) * row_stride + i]);
+#pragma GCC unroll 4
+          for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(as, bs[v], sums[r][v]);
+        }
+      }
+    }
+  }
+
+  if (!strip.direct) {
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v)
+        hn::StoreU(sums[r][v], d, strip.sums + r * kPanelColumns + column + v * kLanes);
+    return;
+  }
+  const Epilogue& epilogue = *tile.epilogue;
+#pragma GCC unroll 4
+  for (size_t v = 0; v < kVectors; ++v) {
+    const size_t j = column + v * kLanes;
+    const ptrdiff_t place = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block + j % kChunk;
+    if (epilogue.bias) {
+      const V bias = hn::LoadU(d, epilogue.bias + tile.column + j);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) sums[r][v] = hn::Add(sums[r][v], bias);
+    }
+    if (tile.residual) {
+      const float* residual = tile.residual + place;
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) {
+        sums[r][v] = hn::Add(sums[r][v], hn::LoadU(d, residual));
+        residual += tile.residual_row;
+      }
+    }
+    if (strip.clip) {
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) sums[r][v] = clamp(d, sums[r][v], strip.low, strip.high);
+    }
+    float* c = tile.c + place;
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      hn::StoreU(sums[r][v], d, c);
+      c += tile.c_row;
+    }
+  }
+}
+
+using StripFunction = void (*)(const Tile&, const Strip&, size_t);
+
+template <size_t kVectors, ptrdiff_t kRowStride, size_t... kRows>
+constexpr std::array<StripFunction, sizeof...(kRows)> strips(std::index_sequence<kRows...>) {
+  return {&run_strip<kRows + 1, kVectors, kRowStride>...};
+}
+template <size_t kVectors>
+constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
+    strips<kVectors, 16>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, 32>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
+
+// Adds bias and residual to `count` sums, activates, and leaves them in `values`.
+void finish_run(const Epilogue& e, float* values, size_t count, const float* column_bias,
+                float constant_bias, const float* residual) {
+  const D d;
+  // The buffer behind `values` is a multiple of the vector long; the bias and residual are not.
+  HWY_ALIGN float bias[kPanelColumns] = {}, other[kPanelColumns] = {};
+  if (column_bias) std::memcpy(bias, column_bias, count * sizeof(float));
+  if (residual) std::memcpy(other, residual, count * sizeof(float));
+  const V alpha = hn::Set(d, e.alpha), scale = hn::Set(d, e.residual_scale);
+  const V constant = hn::Set(d, constant_bias);
+  with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
+    for (size_t i = 0; i < count; i += kLanes) {
+      V v = hn::LoadU(d, values + i);
+      if (e.alpha != 1.0f) v = hn::Mul(v, alpha);
+      if (column_bias) v = hn::Add(v, hn::Load(d, bias + i));
+      if (constant_bias != 0.0f) v = hn::Add(v, constant);
+      if (residual && !e.residual_last) v = hn::MulAdd(scale, hn::Load(d, other + i), v);
+      v = function(v);
+      if (residual && e.residual_last) v = hn::MulAdd(scale, hn::Load(d, other + i), v);
+      hn::StoreU(v, d, values + i);
+    }
+  });
+}
+
+// Rows of the output are rows of the tile, in runs of consecutive columns.
+void finish_rows(const Tile& tile, float* sums) {
+  const Epilogue& e = *tile.epilogue;
+  // Two blocks that follow each other in memory are one run.
+  const size_t run = tile.c_block == static_cast<ptrdiff_t>(kChunk) ? kPanelColumns : kChunk;
+  for (size_t r = 0; r < tile.rows; ++r) {
+    for (size_t j = 0; j < tile.columns; j += run) {
+      const size_t count = std::min(run, tile.columns - j);
+      const ptrdiff_t block = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block;
+      float* values = sums + r * kPanelColumns + j;
+      const bool by_column = e.bias && e.bias_axis == BiasAxis::column;
+      finish_run(e, values, count, by_column ? e.bias + tile.column + j : nullptr,
+                 e.bias && !by_column ? e.bias[tile.row + r] : 0.0f,
+                 tile.residual ? tile.residual + r * tile.residual_row + block : nullptr);
+      const ptrdiff_t place = static_cast<ptrdiff_t>(r) * tile.c_row + block;
+      if (e.program) e.program(e.program_context, values, count, tile.offset + place);
+      std::memcpy(tile.c + place, values, count * sizeof(float));
+    }
+  }
+}
+
+// Rows of the output are columns of the tile (nchw): the tile is transposed on its way out.
+void finish_columns(const Tile& tile, const float* sums) {
+  const Epilogue& e = *tile.epilogue;
+  const hn::FixedTag<float, 4> d4;
+  HWY_ALIGN float turned[kPanelColumns * kChunk];
+  const size_t columns = (tile.columns + 3) & ~size_t{3};
+  for (size_t r = 0; r < tile.rows; r += 4) {
+    for (size_t j = 0; j < columns; j += 4) {
+      const float* from = sums + r * kPanelColumns + j;
+      const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + kPanelColumns);
+      const auto r2 = hn::LoadU(d4, from + 2 * kPanelColumns);
+      const auto r3 = hn::LoadU(d4, from + 3 * kPanelColumns);
+      const auto l02 = hn::InterleaveLower(d4, r0, r2), l13 = hn::InterleaveLower(d4, r1, r3);
+      const auto u02 = hn::InterleaveUpper(d4, r0, r2), u13 = hn::InterleaveUpper(d4, r1, r3);
+      float* to = turned + j * kChunk + r;
+      hn::StoreU(hn::InterleaveLower(d4, l02, l13), d4, to);
+      hn::StoreU(hn::InterleaveUpper(d4, l02, l13), d4, to + kChunk);
+      hn::StoreU(hn::InterleaveLower(d4, u02, u13), d4, to + 2 * kChunk);
+      hn::StoreU(hn::InterleaveUpper(d4, u02, u13), d4, to + 3 * kChunk);
+    }
+  }
+  for (size_t j = 0; j < tile.columns; ++j) {
+    const ptrdiff_t place = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block +
+                            static_cast<ptrdiff_t>(j % kChunk) * tile.c_column;
+    float* values = turned + j * kChunk;
+    finish_run(e, values, tile.rows, nullptr, e.bias ? e.bias[tile.column + j] : 0.0f,
+               tile.residual ? tile.residual + place : nullptr);
+    if (e.program) e.program(e.program_context, values, tile.rows, tile.offset + place);
+    std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
+  }
+}
+
+void run_tile(const Tile& tile) {
+  const Epilogue& e = *tile.epilogue;
+  HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
+  Strip strip{false, e.first, e.second, e.activation != Activation::none, sums};
+  if (e.activation == Activation::relu) {
+    strip.low = 0.0f;
+    strip.high = HUGE_VALF;
+  }
+  strip.direct = tile.c_column == 1 && tile.columns % kChunk == 0 && e.alpha == 1.0f &&
+                 !e.program && (!e.bias || e.bias_axis == BiasAxis::column) &&
+                 (!e.residual || (e.residual_scale == 1.0f && !e.residual_last)) &&
+                 (e.activation == Activation::none || e.activation == Activation::relu ||
+                  e.activation == Activation::clip);
+  const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
+  const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
+  for (size_t j = 0; j < columns; j += kStripColumns) {
+    // Only AVX-512's strips are wider than a 16-column block.
+    if constexpr (kStripColumns > kChunk) {
+      if (columns - j <= kChunk) {
+        kStrips<1>[stride_kind][tile.rows - 1](tile, strip, j);
+        continue;
+      }
+    }
+    kStrips<2>[stride_kind][tile.rows - 1](tile, strip, j);
+  }
+  if (strip.direct) return;
+  if (tile.c_column == 1)
+    finish_rows(tile, sums);
+  else
+    finish_columns(tile, sums);
+}
+
+TileKernel get_tile_kernel() { return {kTileRows, &run_tile}; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hologram::backends::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hologram::backends::dense {
+HWY_EXPORT(get_tile_kernel);
+TileKernel tile_kernel() { return HWY_DYNAMIC_DISPATCH(get_tile_kernel)(); }
+}  // namespace hologram::backends::dense
+#endif

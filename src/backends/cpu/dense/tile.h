@@ -1,0 +1,53 @@
+// Tile: the heart of every product and convolution: `rows` x (up to 32) results kept in registers
+// over the whole sum, then finished by the epilogue and stored.
+//
+// The sum runs over taps, 16-value chunks and the values of a chunk:
+//   k = 0; for each tap t, chunk c, i < 16 (i < last in the last chunk):
+//     result(row, column) += a[taps[t] + row * a_row + c * a_chunk + i] * b[k++ * b_stride +
+//     column]
+// A product is one tap over packed rows; a k x k convolution is a tap a kernel position over the
+// channel-blocked input. A result's bits do not depend on the other rows and columns of its tile.
+//
+// Plain data and one function; called from any thread.
+#pragma once
+
+#include <cstddef>
+
+#include "backends/cpu/dense/epilogue.h"
+
+namespace hologram::backends::dense {
+
+inline constexpr size_t kChunk = 16;         // values of A between two steps of a_chunk
+inline constexpr size_t kPanelColumns = 32;  // columns of a panel of B
+inline constexpr size_t kMaxTileRows = 14;
+
+struct Tile {
+  const float* a = nullptr;
+  ptrdiff_t a_row = 0, a_chunk = 0;
+  const ptrdiff_t* taps = nullptr;
+  size_t tap_count = 1, chunks = 0, last = kChunk;
+  const float* b = nullptr;
+  size_t b_stride = kPanelColumns;
+  size_t rows = 0, columns = 0;  // columns <= 32; b has a multiple of 16 of them
+
+  // Result (row, column) is c[row * c_row + column / 16 * c_block + column % 16 * c_column], where
+  // one of c_row and c_column is 1. The residual lies the same way, with a row stride of its own.
+  float* c = nullptr;
+  ptrdiff_t c_row = 0, c_block = kChunk, c_column = 1;
+  const float* residual = nullptr;
+  ptrdiff_t residual_row = 0;
+
+  const Epilogue* epilogue = nullptr;
+  size_t row = 0, column = 0;  // of the first result, to index the bias
+  size_t offset = 0;           // of c from the output's start, for the pointwise program
+};
+
+struct TileKernel {
+  size_t rows;  // the most a tile may have; at most kMaxTileRows
+  void (*run)(const Tile& tile);
+};
+
+// For this CPU.
+TileKernel tile_kernel();
+
+}  // namespace hologram::backends::dense
