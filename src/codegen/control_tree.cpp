@@ -96,10 +96,15 @@ class TreeBuilder {
         statement.body = parse_child(region, statement, true);
         ++next_;
         break;
-      case isa::Form::jump: statement.escapes.push_back(statement.instruction); break;
+      case isa::Form::jump:
+        statement.escapes.push_back(statement.instruction);
+        break;
       case isa::Form::barrier:
-      case isa::Form::group: statement.synchronises = true; break;
-      default: break;
+      case isa::Form::group:
+        statement.synchronises = true;
+        break;
+      default:
+        break;
     }
     return statement;
   }
@@ -136,8 +141,6 @@ uint32_t ControlTree::common(uint32_t a, uint32_t b) const {
   return a;
 }
 
-ControlTree build_control_tree(const isa::Program& program) {
-  return TreeBuilder(program).build();
-}
+ControlTree build_control_tree(const isa::Program& program) { return TreeBuilder(program).build(); }
 
 }  // namespace hologram::codegen

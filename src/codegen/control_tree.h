@@ -18,12 +18,12 @@ enum class StatementKind : uint8_t { plain, if_, for_, loop };
 
 struct Statement {
   StatementKind kind = StatementKind::plain;
-  uint32_t instruction = 0;           // index into Program::body; of the opening instruction
-  uint32_t body = kNoRegion;          // if: then; for and loop: body
-  uint32_t otherwise = kNoRegion;     // if: else, where there is one
-  uint32_t rest = kNoRegion;          // what follows a statement that can jump out of itself
-  std::vector<uint32_t> escapes;      // jump instructions inside that leave this statement
-  bool synchronises = false;          // a barrier or a group reduction, or one inside
+  uint32_t instruction = 0;        // index into Program::body; of the opening instruction
+  uint32_t body = kNoRegion;       // if: then; for and loop: body
+  uint32_t otherwise = kNoRegion;  // if: else, where there is one
+  uint32_t rest = kNoRegion;       // what follows a statement that can jump out of itself
+  std::vector<uint32_t> escapes;   // jump instructions inside that leave this statement
+  bool synchronises = false;       // a barrier or a group reduction, or one inside
 };
 
 struct Region {
@@ -35,9 +35,9 @@ struct Region {
 };
 
 struct ControlTree {
-  std::vector<Region> regions;       // 0 is the whole body; a parent comes before its children
-  std::vector<uint32_t> region_of;   // of each instruction; kNoRegion for what can never run
-  bool synchronises = false;         // any barrier or group reduction
+  std::vector<Region> regions;      // 0 is the whole body; a parent comes before its children
+  std::vector<uint32_t> region_of;  // of each instruction; kNoRegion for what can never run
+  bool synchronises = false;        // any barrier or group reduction
 
   // The innermost region that holds both.
   uint32_t common(uint32_t a, uint32_t b) const;

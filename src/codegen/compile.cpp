@@ -1,0 +1,93 @@
+#include "codegen/compile.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/function_emitter.h"
+#include "codegen/machine.h"
+#include "codegen/math/soft.h"
+#include "codegen/object_linker.h"
+#include "isa/verifier.h"
+
+namespace hologram::codegen {
+namespace {
+
+constexpr const char* kEntry = "entry";
+
+llvm::Function* declare_entry(llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* const pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* const number = llvm::Type::getInt64Ty(context);
+  auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                             {pointer, number, number, pointer}, false);
+  auto* const entry =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntry, module);
+  for (unsigned argument : {0u, 3u}) entry->addParamAttr(argument, llvm::Attribute::NoAlias);
+  return entry;
+}
+
+// What the steps of a compilation hand to each other.
+struct Compilation {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  Machine* machine = nullptr;
+  uint64_t scratch_fixed = 0;
+  uint64_t scratch_per_thread = 0;
+};
+
+Status write_ir(Compilation& c, const isa::Program& program, const Target& target) {
+  HOLOGRAM_CHECK(isa::verify(program));
+  for (const isa::Instruction& i : program.body)
+    if (i.op >= isa::Opcode::exp && i.op <= isa::Opcode::pow && i.op != isa::Opcode::sqrt)
+      return fail(ErrorCode::unsupported, "native code for '{}' is not written yet",
+                  isa::info(i.op).name);
+  HOLOGRAM_TRY(c.machine, Machine::of(target));
+  c.module = std::make_unique<llvm::Module>(program.name, c.context);
+  c.machine->prepare(*c.module);
+  llvm::Function* const entry = declare_entry(*c.module);
+  c.machine->prepare(*entry);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(c.context, "start", entry));
+  FunctionEmitter emitter(program, target, entry, builder);
+  emitter.emit();
+  c.scratch_fixed = emitter.scratch_fixed();
+  c.scratch_per_thread = emitter.scratch_per_thread();
+  HOLOGRAM_CHECK(soft::link(*c.module));
+#ifndef NDEBUG
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  if (llvm::verifyModule(*c.module, &stream))
+    return fail(ErrorCode::internal, "kernel '{}': {}", program.name, message);
+#endif
+  return {};
+}
+
+}  // namespace
+
+Result<isa::NativeCode> compile(const isa::Program& program, const Target& target) {
+  Compilation c;
+  HOLOGRAM_CHECK(write_ir(c, program, target));
+  c.machine->optimise(*c.module);
+  HOLOGRAM_TRY(const auto object, c.machine->assemble(*c.module));
+  HOLOGRAM_TRY(LinkedCode linked, link_object(std::as_bytes(std::span(object)), kEntry));
+  isa::NativeCode code;
+  code.level = target.level_name();
+  code.code = std::move(linked.bytes);
+  code.entry_offset = linked.entry_offset;
+  code.scratch_fixed = c.scratch_fixed;
+  code.scratch_per_thread = c.scratch_per_thread;
+  return code;
+}
+
+Result<std::string> compile_to_ir(const isa::Program& program, const Target& target,
+                                  bool optimised) {
+  Compilation c;
+  HOLOGRAM_CHECK(write_ir(c, program, target));
+  if (optimised) c.machine->optimise(*c.module);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  c.module->print(stream, nullptr);
+  return text;
+}
+
+}  // namespace hologram::codegen

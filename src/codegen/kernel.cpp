@@ -1,0 +1,106 @@
+#include "codegen/kernel.h"
+
+#include <llvm/IR/Function.h>
+
+#include <cstddef>
+
+#include "isa/fields.h"
+#include "isa/native_abi.h"
+
+namespace hologram::codegen {
+
+using isa::NativeLaunch;
+using llvm::Value;
+
+Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function* function,
+               llvm::IRBuilder<>& builder)
+    : program(program),
+      target(target),
+      function(function),
+      b(builder),
+      tree(build_control_tree(program)),
+      uniformity(isa::analyse_uniformity(program)),
+      plan(plan_block(program, tree, uniformity)),
+      shared_layout(isa::shared_layout(program)),
+      constants(find_constants(program)),
+      parameters(program.parameters.size()),
+      lengths(program.parameters.size()),
+      trap(slot(builder.getInt32Ty(), "trap")),
+      ops(builder, target, trap) {
+  Value* const launch = function->getArg(0);
+  scratch = function->getArg(3);
+  b.CreateStore(b.getInt32(0), trap);
+
+  const auto field = [&](size_t offset, llvm::Type* type) {
+    return b.CreateAlignedLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), launch, offset),
+                               llvm::Align(type->isIntegerTy(32) ? 4 : 8));
+  };
+  for (int axis = 0; axis < 3; ++axis) {
+    grid[axis] = b.CreateZExt(field(offsetof(NativeLaunch, grid) + 4 * axis, b.getInt32Ty()),
+                              b.getInt64Ty());
+    block[axis] = b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis, b.getInt32Ty()),
+                               b.getInt64Ty());
+  }
+  std::vector<bool> used(program.parameters.size(), false);
+  for (const isa::Instruction& i : program.body)
+    if (isa::uses(i, isa::kFieldSymbol) && !isa::is_shared_access(i.op)) used[i.symbol] = true;
+  Value* const words = field(offsetof(NativeLaunch, parameters), b.getPtrTy());
+  Value* const counts = field(offsetof(NativeLaunch, lengths), b.getPtrTy());
+  for (uint32_t p = 0; p < program.parameters.size(); ++p) {
+    if (!used[p]) continue;
+    const isa::Parameter& parameter = program.parameters[p];
+    Value* const word = b.CreateConstGEP1_64(b.getInt64Ty(), words, p);
+    if (parameter.is_array) {
+      parameters[p] = b.CreateAlignedLoad(b.getPtrTy(), word, llvm::Align(8), parameter.name);
+      lengths[p] = b.CreateAlignedLoad(
+          b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), counts, p), llvm::Align(8));
+    } else {
+      Value* const stored = b.CreateAlignedLoad(ops.memory_type(parameter.type), word,
+                                                llvm::Align(8), parameter.name);
+      parameters[p] = ops.from_memory(parameter.type, stored);
+    }
+  }
+
+  block_slots.resize(program.registers.size());
+  next_block_slots.resize(program.registers.size());
+  for (uint32_t r = 0; r < program.registers.size(); ++r) {
+    if (plan.storage[r] != Storage::block) continue;
+    block_slots[r] = slot(ops.register_type(program.registers[r]));
+    next_block_slots[r] = slot(ops.register_type(program.registers[r]));
+  }
+
+  if (program.shared.empty() && plan.thread_bytes == 0) return;
+  block_threads = b.CreateMul(b.CreateMul(block[0], block[1]), block[2]);
+  padded_threads = b.CreateAnd(b.CreateAdd(block_threads, i64(63)), i64(~uint64_t{63}));
+  for (uint32_t s = 0; s < program.shared.size(); ++s) {
+    Value* offset = i64(shared_layout.offsets[s]);
+    if (program.shared[s].count == 0)  // the dynamic array lies behind the threads' values
+      offset = b.CreateAdd(i64(shared_layout.fixed_bytes),
+                           b.CreateMul(padded_threads, i64(plan.thread_bytes)));
+    shared.push_back(b.CreateGEP(b.getInt8Ty(), scratch, offset, program.shared[s].name));
+  }
+}
+
+llvm::AllocaInst* Kernel::slot(llvm::Type* type, const llvm::Twine& name) {
+  llvm::BasicBlock& first = function->getEntryBlock();
+  llvm::IRBuilder<> at_start(&first, first.begin());
+  return at_start.CreateAlloca(type, nullptr, name);
+}
+
+llvm::BasicBlock* Kernel::block_named(const llvm::Twine& name) {
+  return llvm::BasicBlock::Create(b.getContext(), name, function);
+}
+
+void Kernel::go_to(llvm::BasicBlock* block) {
+  b.CreateBr(block);
+  b.SetInsertPoint(block);
+}
+
+Value* Kernel::thread_memory(uint32_t offset, unsigned element_bytes, Value* number) {
+  Value* const start =
+      b.CreateAdd(i64(shared_layout.fixed_bytes), b.CreateMul(padded_threads, i64(offset)));
+  return b.CreateGEP(b.getInt8Ty(), scratch,
+                     b.CreateAdd(start, b.CreateMul(number, i64(element_bytes))));
+}
+
+}  // namespace hologram::codegen

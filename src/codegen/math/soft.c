@@ -1,0 +1,126 @@
+// Exact routines for what x86 has no instruction for. Compiled to LLVM bitcode by clang when
+// Hologram is built and linked into generated code; see soft.h. Nothing here may call anything.
+#include <stdint.h>
+
+static uint64_t bits_of(double x) {
+  uint64_t bits;
+  __builtin_memcpy(&bits, &x, 8);
+  return bits;
+}
+static double from_bits(uint64_t bits) {
+  double x;
+  __builtin_memcpy(&x, &bits, 8);
+  return x;
+}
+
+#define SIGN 0x8000000000000000u
+#define INFINITE 0x7ff0000000000000u
+#define IMPLICIT 0x0010000000000000u
+
+// The significand with its leading bit at bit 52, and the exponent of bit 0 plus 1074.
+static uint64_t significand(uint64_t magnitude, int* exponent) {
+  int e = (int)(magnitude >> 52);
+  uint64_t m = magnitude & (IMPLICIT - 1);
+  if (e == 0) {
+    const int shift = __builtin_clzll(m) - 11;
+    m <<= shift;
+    e = 1 - shift;
+  } else {
+    m |= IMPLICIT;
+  }
+  *exponent = e - 1;
+  return m;
+}
+
+// C's fmod: exact. Eleven bits of the quotient a turn.
+double hologram_fmod(double x, double y) {
+  const uint64_t sign = bits_of(x) & SIGN;
+  const uint64_t a = bits_of(x) ^ sign;
+  const uint64_t b = bits_of(y) & ~SIGN;
+  if (a >= INFINITE || b > INFINITE || b == 0) return (x * y) / (x * y);
+  if (a < b) return x;
+  int ea, eb;
+  uint64_t m = significand(a, &ea);
+  const uint64_t n = significand(b, &eb);
+  int distance = ea - eb;
+  m %= n;
+  while (distance > 0 && m != 0) {
+    const int step = distance < 11 ? distance : 11;
+    m = (m << step) % n;
+    distance -= step;
+  }
+  if (m == 0) return from_bits(sign);
+  // Back to a double with exponent eb: normalise, or stay subnormal.
+  const int up = __builtin_clzll(m) - 11;
+  const int e = eb - up;
+  if (e >= 0) return from_bits(sign | ((uint64_t)(e + 1) << 52) | ((m << up) & (IMPLICIT - 1)));
+  // A subnormal divisor was scaled up; the remainder is a multiple of that scale.
+  return from_bits(sign | (eb >= 0 ? m << eb : m >> -eb));
+}
+
+typedef unsigned __int128 u128;
+
+// The fused multiply-add: a * b + c rounded once.
+double hologram_fma(double a, double b, double c) {
+  const uint64_t ua = bits_of(a) & ~SIGN, ub = bits_of(b) & ~SIGN, uc = bits_of(c) & ~SIGN;
+  // Not finite, or a product of zero: nothing to round, or one rounding as it is.
+  if (ua >= INFINITE || ub >= INFINITE || uc >= INFINITE || ua == 0 || ub == 0) return a * b + c;
+  const uint64_t product_sign = (bits_of(a) ^ bits_of(b)) & SIGN;
+  uint64_t sign = product_sign;
+  int ea, eb, ec = 0;
+  // The product with its leading bit at bit 124 or 125: two bits above are free for a carry.
+  u128 p = (u128)significand(ua, &ea) * significand(ub, &eb) << 20;
+  int e = ea + eb - 1074 - 20;  // of bit 0, plus 1074
+  if (uc != 0) {
+    // The addend with its leading bit at bit 124.
+    u128 q = (u128)significand(uc, &ec) << 72;
+    ec -= 72;
+    uint64_t addend_sign = bits_of(c) & SIGN;
+    if (ec > e || (ec == e && q > p)) {
+      const u128 t = p;
+      p = q;
+      q = t;
+      const int te = e;
+      e = ec;
+      ec = te;
+      const uint64_t ts = sign;
+      sign = addend_sign;
+      addend_sign = ts;
+    }
+    // Align the smaller; what is shifted out stays as a sticky last bit.
+    const int shift = e - ec;
+    if (shift >= 127)
+      q = 1;
+    else if (shift > 0)
+      q = (q >> shift) | ((q << (128 - shift)) != 0);
+    if (sign == addend_sign)
+      p += q;
+    else if (p >= q)
+      p -= q;
+    else {
+      p = q - p;
+      sign = addend_sign;
+    }
+    if (p == 0) return 0.0;  // exact cancellation: +0, as rounding to nearest has it
+  }
+  // Normalise to 53 bits plus the rest, then round to nearest even.
+  const int leading = (uint64_t)(p >> 64) != 0 ? __builtin_clzll((uint64_t)(p >> 64))
+                                               : 64 + __builtin_clzll((uint64_t)p);
+  p <<= leading;  // leading bit at 127
+  e -= leading;
+  int cut = 75;               // bits below the last of 53
+  if (e + cut < 0) cut = -e;  // subnormal: fewer bits stay
+  if (cut > 127) {
+    // Below half of the smallest number, or (cut 128) at or just above it.
+    const int up = cut == 128 && p > ((u128)1 << 127);
+    return from_bits(sign | (uint64_t)up);
+  }
+  uint64_t m = (uint64_t)(p >> cut);
+  const u128 below = p << (128 - cut);
+  const u128 half = (u128)1 << 127;
+  if (below > half || (below == half && (m & 1))) ++m;
+  // m may have carried into the next exponent; adding it to the exponent field is right either way.
+  const int exponent = e + cut;
+  if (exponent >= 2046) return from_bits(sign | INFINITE);
+  return from_bits(sign + ((uint64_t)exponent << 52) + m);
+}

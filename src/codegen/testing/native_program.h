@@ -1,0 +1,72 @@
+// NativeProgram: maps the code of a program and runs it, for tests and benchmarks of this layer.
+//
+// The real one, with its thread pool and checks, is the CPU backend; this layer does not see it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "isa/launch.h"
+#include "isa/native_abi.h"
+#include "isa/native_code.h"
+#include "support/result.h"
+
+namespace hologram::codegen::testing {
+
+class NativeProgram {
+ public:
+  static Result<NativeProgram> load(const isa::NativeCode& code) {
+    void* const memory =
+        mmap(nullptr, code.code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return fail(ErrorCode::resource_exhausted, "mmap failed");
+    std::memcpy(memory, code.code.data(), code.code.size());
+    if (mprotect(memory, code.code.size(), PROT_READ | PROT_EXEC) != 0)
+      return fail(ErrorCode::permission_denied, "mprotect failed");
+    NativeProgram program;
+    program.memory_ = std::shared_ptr<std::byte>(
+        static_cast<std::byte*>(memory),
+        [size = code.code.size()](std::byte* mapped) { munmap(mapped, size); });
+    program.entry_ = reinterpret_cast<isa::NativeEntry>(program.memory_.get() + code.entry_offset);
+    program.scratch_ = {.scratch_fixed = code.scratch_fixed,
+                        .scratch_per_thread = code.scratch_per_thread};
+    return program;
+  }
+
+  // Runs blocks [first, last) (all by default) on this thread and returns the TrapCode.
+  uint32_t run(const isa::LaunchShape& shape, std::span<const isa::Argument> arguments,
+               uint64_t first = 0, uint64_t last = ~uint64_t{0}) const {
+    std::vector<uint64_t> words, lengths;
+    for (const isa::Argument& a : arguments) {
+      words.push_back(a.data ? reinterpret_cast<uint64_t>(a.data) : a.bits);
+      lengths.push_back(a.count);
+    }
+    uint32_t trap = 0;
+    isa::NativeLaunch launch{.grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+                             .block = {shape.block[0], shape.block[1], shape.block[2]},
+                             .parameters = words.data(),
+                             .lengths = lengths.data(),
+                             .shared_bytes = shape.shared_bytes,
+                             .trap = &trap};
+    const uint64_t bytes = scratch_.scratch_bytes(shape.block_threads(), shape.shared_bytes);
+    std::vector<std::byte> scratch(bytes + 64, std::byte{0xa5});
+    void* aligned = scratch.data();
+    size_t space = scratch.size();
+    std::align(64, bytes, aligned, space);
+    const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+    entry_(&launch, first, std::min(last, blocks), aligned);
+    return trap;
+  }
+
+  isa::NativeEntry entry() const { return entry_; }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  isa::NativeEntry entry_ = nullptr;
+  isa::NativeCode scratch_;
+};
+
+}  // namespace hologram::codegen::testing

@@ -1,0 +1,91 @@
+#include "codegen/vector_width.h"
+
+#include <algorithm>
+#include <array>
+
+#include "isa/fields.h"
+
+namespace hologram::codegen {
+namespace {
+
+using isa::Form;
+using isa::Instruction;
+using isa::Opcode;
+
+// 16-bit floats compute in f32.
+unsigned computing_bits(DType type) {
+  return is_float(type) ? std::max(bits_of(type), 32u) : bits_of(type);
+}
+
+bool is_math(Opcode op) {
+  return (op >= Opcode::exp && op <= Opcode::log10) || (op >= Opcode::sin && op <= Opcode::pow);
+}
+
+// The element size that most of the vectors have.
+unsigned usual_bits(const Kernel& kernel, const LaneShapes& shapes) {
+  std::array<unsigned, 65> count{};
+  for (uint32_t index = 0; index < kernel.program.body.size(); ++index) {
+    const Instruction& i = kernel.program.body[index];
+    const Form form = isa::info(i.op).form;
+    if (kernel.tree.region_of[index] == kNoRegion || form == Form::compare) continue;
+    if (form == Form::store) ++count[computing_bits(i.type)];
+    if (isa::uses(i, isa::kFieldDst) && shapes.registers[i.dst.index].is_varying())
+      ++count[computing_bits(kernel.program.registers[i.dst.index])];
+  }
+  unsigned best = 64;
+  for (unsigned bits : {64, 32, 16, 8})
+    if (count[bits] > count[best]) best = bits;
+  return count[best] == 0 ? 32 : best;
+}
+
+// About how many vectors are live at once.
+unsigned pressure(const Kernel& kernel, const LaneShapes& shapes) {
+  const std::vector<Instruction>& body = kernel.program.body;
+  std::vector<uint32_t> last(kernel.program.registers.size(), 0);
+  std::vector<bool> seen(kernel.program.registers.size(), false);
+  for (uint32_t i = 0; i < body.size(); ++i) {
+    for (const isa::Operand& o : isa::operands_of(body[i])) last[o.reg.index] = i;
+    if (isa::uses(body[i], isa::kFieldDst)) last[body[i].dst.index] = i;
+  }
+  std::vector<uint32_t> ending(body.size(), 0);
+  unsigned live = 0, most = 0;
+  bool math = false;
+  for (uint32_t i = 0; i < body.size(); ++i) {
+    math |= is_math(body[i].op);
+    if (isa::uses(body[i], isa::kFieldDst)) {
+      const uint32_t r = body[i].dst.index;
+      if (!seen[r] && shapes.registers[r].is_varying()) ++live, ++ending[last[r]];
+      seen[r] = true;
+    }
+    most = std::max(most, live);
+    live -= ending[i];
+  }
+  return most + (math ? 8 : 0);
+}
+
+// Lanes that go separate ways cost masks; more of them at once only costs more.
+bool goes_separate_ways(const Kernel& kernel, const LaneShapes& shapes) {
+  for (uint32_t r = 0; r < kernel.tree.regions.size(); ++r) {
+    const Region& region = kernel.tree.regions[r];
+    if (shapes.divergent[r] && (region.depth > 2 || region.loop != kNoRegion)) return true;
+  }
+  for (const Instruction& i : kernel.program.body)
+    if (isa::is_atomic(i.op)) return true;
+  return false;
+}
+
+}  // namespace
+
+VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row) {
+  const Target& target = kernel.target;
+  VectorWidth width;
+  width.main = target.vector_bits() / usual_bits(kernel, shapes);
+  if (target.has_masks()) width.tail = width.main;
+  if (!one_row || goes_separate_ways(kernel, shapes)) return width;
+  unsigned unroll = 4;
+  while (unroll > 1 && unroll * pressure(kernel, shapes) > target.vector_registers()) unroll /= 2;
+  width.main *= unroll;
+  return width;
+}
+
+}  // namespace hologram::codegen
