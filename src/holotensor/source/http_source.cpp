@@ -244,6 +244,16 @@ struct HttpByteSource::Impl {
   Status run(std::list<Job> waiting, const CancelToken& cancel,
              FunctionRef<void(size_t, Result<Bytes>, std::optional<uint64_t>)> finish) {
     std::list<Request> active;
+    // What the caller does with a delivery holds this thread up: no mirror is to blame for it.
+    const auto deliver = [&](size_t index, Result<Bytes> bytes, std::optional<uint64_t> total) {
+      const auto began = Clock::now();
+      finish(index, std::move(bytes), total);
+      const auto held_up = Clock::now() - began;
+      for (Request& request : active) {
+        request.started += held_up;
+        request.window_began += held_up;
+      }
+    };
     const auto drop_all = [&] {
       for (Request& request : active) {
         curl_multi_remove_handle(multi.get(), request.easy.get());
@@ -309,7 +319,7 @@ struct HttpByteSource::Impl {
           const size_t index = request->job.index;
           Bytes body = std::move(request->body);
           active.erase(self);
-          finish(index, std::move(body), total);
+          deliver(index, std::move(body), total);
         } else if (cancel.cancelled()) {
           mirrors.abandoned(request->mirror);
           active.erase(self);
