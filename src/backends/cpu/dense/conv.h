@@ -41,6 +41,10 @@ constexpr size_t conv_output_size(size_t in, size_t pads, size_t kernel, size_t 
   return in + pads < reach ? 0 : (in + pads - reach) / stride + 1;
 }
 
+// A blocked output of a grouped convolution needs groups of whole blocks; everything else is
+// supported.
+bool conv_supported(const ConvShape& shape, Layout output);
+
 // Weights come as [out_channels][in_channels / groups][kernel_height][kernel_width]. The packed
 // form depends on the shape except its batch, height and width, and on the input's layout.
 size_t packed_conv_weight_bytes(const ConvShape& shape, Layout input);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/dense/row_tiles.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/transpose.h"
 #include "support/aligned.h"
@@ -16,14 +17,6 @@ constexpr size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 constexpr size_t kSmallWork = 128 * 1024;
 // A block of packed A is read again for every panel: it should stay in L2 beside a panel.
 constexpr size_t kBlockBytes = 512 * 1024;
-
-// Rows are cut into tiles of nearly equal height, so that none is left with a row or two.
-struct RowTiles {
-  size_t rows, tiles;
-  RowTiles(size_t rows, size_t most) : rows(rows), tiles(divide_up(rows, most)) {}
-  size_t begin(size_t tile) const { return tile * (rows / tiles) + std::min(tile, rows % tiles); }
-  size_t height(size_t tile) const { return begin(tile + 1) - begin(tile); }
-};
 
 size_t padded_depth(size_t k) { return align_up(k, kChunk); }
 
@@ -134,8 +127,9 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   // Blocks of rows, then panels, then the tiles of a block. With few panels the blocks are what is
   // dealt to the threads, so there should be several.
   size_t block = std::max<size_t>(kBlockBytes / (depth + kChunk) / sizeof(float) / kernel.rows, 2);
-  if (divide_up(tiles.tiles, block) * panels < 16)
-    block = std::max<size_t>(divide_up(tiles.tiles * panels, 16), 1);
+  const size_t wanted = 4 * pool.size();
+  if (divide_up(tiles.tiles, block) * panels < wanted)
+    block = std::max<size_t>(tiles.tiles * panels / wanted, 1);
   const size_t blocks = divide_up(tiles.tiles, block);
   static constexpr ptrdiff_t kNoOffset = 0;
 

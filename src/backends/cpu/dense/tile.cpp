@@ -11,7 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "backends/cpu/dense/math-inl.h"
+#include "backends/cpu/dense/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
@@ -28,9 +28,8 @@ constexpr size_t kStripColumns = 2 * kLanes;
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
   bool direct;
-  float low, high;  // of the direct path
-  bool clip;
-  float* sums;  // [rows][32], when not direct
+  ClipRange clip;  // of the direct path
+  float* sums;     // [rows][32], when not direct
 };
 
 // kRowStride 0: the tile's own a_row. A compile-time stride turns row addresses into displacements.
@@ -90,9 +89,10 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         residual += tile.residual_row;
       }
     }
-    if (strip.clip) {
+    if (strip.clip.clips) {
 #pragma GCC unroll 16
-      for (size_t r = 0; r < kRows; ++r) sums[r][v] = clamp(d, sums[r][v], strip.low, strip.high);
+      for (size_t r = 0; r < kRows; ++r)
+        sums[r][v] = clamp(d, sums[r][v], strip.clip.low, strip.clip.high);
     }
     float* c = tile.c + place;
 #pragma GCC unroll 16
@@ -115,30 +115,6 @@ constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
     strips<kVectors, 32>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
 
-// Adds bias and residual to `count` sums, activates, and leaves them in `values`.
-void finish_run(const Epilogue& e, float* values, size_t count, const float* column_bias,
-                float constant_bias, const float* residual) {
-  const D d;
-  // The buffer behind `values` is a multiple of the vector long; the bias and residual are not.
-  HWY_ALIGN float bias[kPanelColumns] = {}, other[kPanelColumns] = {};
-  if (column_bias) std::memcpy(bias, column_bias, count * sizeof(float));
-  if (residual) std::memcpy(other, residual, count * sizeof(float));
-  const V alpha = hn::Set(d, e.alpha), scale = hn::Set(d, e.residual_scale);
-  const V constant = hn::Set(d, constant_bias);
-  with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
-    for (size_t i = 0; i < count; i += kLanes) {
-      V v = hn::LoadU(d, values + i);
-      if (e.alpha != 1.0f) v = hn::Mul(v, alpha);
-      if (column_bias) v = hn::Add(v, hn::Load(d, bias + i));
-      if (constant_bias != 0.0f) v = hn::Add(v, constant);
-      if (residual && !e.residual_last) v = hn::MulAdd(scale, hn::Load(d, other + i), v);
-      v = function(v);
-      if (residual && e.residual_last) v = hn::MulAdd(scale, hn::Load(d, other + i), v);
-      hn::StoreU(v, d, values + i);
-    }
-  });
-}
-
 // Rows of the output are rows of the tile, in runs of consecutive columns.
 void finish_rows(const Tile& tile, float* sums) {
   const Epilogue& e = *tile.epilogue;
@@ -160,51 +136,40 @@ void finish_rows(const Tile& tile, float* sums) {
   }
 }
 
-// Rows of the output are columns of the tile (nchw): the tile is transposed on its way out.
+// Rows of the output are columns of the tile (nchw): the tile is transposed on its way out. Pixels
+// are c_row apart: 1, or the stride of a transposed convolution.
 void finish_columns(const Tile& tile, const float* sums) {
   const Epilogue& e = *tile.epilogue;
-  const hn::FixedTag<float, 4> d4;
   HWY_ALIGN float turned[kPanelColumns * kChunk];
-  const size_t columns = (tile.columns + 3) & ~size_t{3};
-  for (size_t r = 0; r < tile.rows; r += 4) {
-    for (size_t j = 0; j < columns; j += 4) {
-      const float* from = sums + r * kPanelColumns + j;
-      const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + kPanelColumns);
-      const auto r2 = hn::LoadU(d4, from + 2 * kPanelColumns);
-      const auto r3 = hn::LoadU(d4, from + 3 * kPanelColumns);
-      const auto l02 = hn::InterleaveLower(d4, r0, r2), l13 = hn::InterleaveLower(d4, r1, r3);
-      const auto u02 = hn::InterleaveUpper(d4, r0, r2), u13 = hn::InterleaveUpper(d4, r1, r3);
-      float* to = turned + j * kChunk + r;
-      hn::StoreU(hn::InterleaveLower(d4, l02, l13), d4, to);
-      hn::StoreU(hn::InterleaveUpper(d4, l02, l13), d4, to + kChunk);
-      hn::StoreU(hn::InterleaveLower(d4, u02, u13), d4, to + 2 * kChunk);
-      hn::StoreU(hn::InterleaveUpper(d4, u02, u13), d4, to + 3 * kChunk);
-    }
-  }
+  turn_tile(sums, kPanelColumns, tile.rows, tile.columns, turned);
   for (size_t j = 0; j < tile.columns; ++j) {
     const ptrdiff_t place = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block +
                             static_cast<ptrdiff_t>(j % kChunk) * tile.c_column;
     float* values = turned + j * kChunk;
-    finish_run(e, values, tile.rows, nullptr, e.bias ? e.bias[tile.column + j] : 0.0f,
-               tile.residual ? tile.residual + place : nullptr);
-    if (e.program) e.program(e.program_context, values, tile.rows, tile.offset + place);
-    std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
+    const float bias = e.bias ? e.bias[tile.column + j] : 0.0f;
+    const float* residual = tile.residual ? tile.residual + place : nullptr;
+    if (tile.c_row == 1) {
+      finish_run(e, values, tile.rows, nullptr, bias, residual);
+      if (e.program) e.program(e.program_context, values, tile.rows, tile.offset + place);
+      std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
+      continue;
+    }
+    float apart[kChunk];
+    for (size_t r = 0; residual && r < tile.rows; ++r) apart[r] = residual[r * tile.c_row];
+    finish_run(e, values, tile.rows, nullptr, bias, residual ? apart : nullptr);
+    for (size_t r = 0; r < tile.rows; ++r) {
+      if (e.program)
+        e.program(e.program_context, values + r, 1, tile.offset + place + r * tile.c_row);
+      tile.c[place + r * tile.c_row] = values[r];
+    }
   }
 }
 
 void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
-  Strip strip{false, e.first, e.second, e.activation != Activation::none, sums};
-  if (e.activation == Activation::relu) {
-    strip.low = 0.0f;
-    strip.high = HUGE_VALF;
-  }
-  strip.direct = tile.c_column == 1 && tile.columns % kChunk == 0 && e.alpha == 1.0f &&
-                 !e.program && (!e.bias || e.bias_axis == BiasAxis::column) &&
-                 (!e.residual || (e.residual_scale == 1.0f && !e.residual_last)) &&
-                 (e.activation == Activation::none || e.activation == Activation::relu ||
-                  e.activation == Activation::clip);
+  const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
+                    sums};
   const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
   for (size_t j = 0; j < columns; j += kStripColumns) {

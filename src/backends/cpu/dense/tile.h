@@ -31,7 +31,8 @@ struct Tile {
   size_t rows = 0, columns = 0;  // columns <= 32; b has a multiple of 16 of them
 
   // Result (row, column) is c[row * c_row + column / 16 * c_block + column % 16 * c_column], where
-  // one of c_row and c_column is 1. The residual lies the same way, with a row stride of its own.
+  // c_column is 1, or c_row is small (nchw, whose pixels are rows). The residual lies the same way,
+  // with a row stride of its own.
   float* c = nullptr;
   ptrdiff_t c_row = 0, c_block = kChunk, c_column = 1;
   const float* residual = nullptr;

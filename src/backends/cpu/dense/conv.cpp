@@ -1,0 +1,219 @@
+#include "backends/cpu/dense/conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/dense/conv_pack.h"
+#include "backends/cpu/dense/conv_plan.h"
+#include "backends/cpu/dense/depthwise.h"
+#include "backends/cpu/dense/row_tiles.h"
+#include "backends/cpu/dense/tile.h"
+#include "support/aligned.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+// The image of a block of tiles stays in L2 beside a panel of weights; where all weights fit there,
+// it stays in L1 and the weights pass by.
+constexpr size_t kBlockBytes = 384 * 1024, kSmallBlockBytes = 16 * 1024;
+constexpr size_t kSmallWeights = 256 * 1024;
+constexpr size_t kSmallWork = 128 * 1024;
+
+// Scratch: the image, the tap table, the bias padded to whole blocks.
+struct Scratch {
+  size_t image, taps, bias;
+  explicit Scratch(const ConvPlan& plan)
+      : image(plan.in_place ? 0 : plan.shape.groups * plan.group_floats * sizeof(float)),
+        taps(align_up(plan.shape.kernel_height * plan.shape.kernel_width * sizeof(ptrdiff_t),
+                      kAlignment)),
+        bias(align_up(plan.shape.out_channels, kChannelBlock) * sizeof(float)) {
+    image = align_up(image, kAlignment);
+  }
+  size_t total() const { return image + taps + bias; }
+};
+
+// The strides of an output sample.
+struct OutputForm {
+  size_t pixel, block, channel, floats;
+  OutputForm(const ConvShape& s, Layout layout) {
+    const size_t pixels = s.out_height * s.out_width;
+    pixel = layout == Layout::blocked ? kChannelBlock : 1;
+    channel = layout == Layout::blocked ? 1 : pixels;
+    block = pixels * kChannelBlock;
+    floats = layout == Layout::blocked ? channel_blocks(s.out_channels) * block
+                                       : s.out_channels * pixels;
+  }
+};
+
+class PhaseRun {
+ public:
+  PhaseRun(const ConvPlan& plan, const Conv& conv, const Epilogue& epilogue, size_t index,
+           ptrdiff_t* taps)
+      : plan_(plan),
+        phase_(plan.phase(index)),
+        epilogue_(epilogue),
+        form_(plan.shape, conv.output_layout),
+        weights_(conv.packed_weights + phase_.weight_offset),
+        taps_(taps),
+        rows_(phase_.rows),
+        kernel_(tile_kernel()),
+        columns_(phase_.columns, kernel_.rows) {
+    size_t count = 0;
+    plan.for_each_tap(index, [&](const ConvPlan::Tap& tap) { taps[count++] = tap.offset; });
+    // Where rows follow each other without a gap on both sides they are one long row.
+    if (plan.in_step_y * plan.width == phase_.columns * plan.in_step_x &&
+        plan.out_step_y * plan.shape.out_width == phase_.columns * plan.out_step_x) {
+      columns_ = RowTiles(phase_.rows * phase_.columns, kernel_.rows);
+      rows_ = 1;
+    }
+    // A blocked output has whole blocks; the lanes beyond the channels receive what falls out.
+    outputs_ = conv.output_layout == Layout::blocked ? align_up(plan.group_outputs, kChannelBlock)
+                                                     : plan.group_outputs;
+  }
+
+  void run(const float* image, float* output, const float* residual, size_t offset,
+           ThreadPool& pool) const {
+    if (phase_.rows == 0 || phase_.columns == 0) return;
+    const size_t tiles = rows_ * columns_.tiles;
+    const size_t panels = (outputs_ + kPanelColumns - 1) / kPanelColumns;
+    const size_t image_bytes = plan_.group_floats * sizeof(float);
+    const bool small = phase_.depth * outputs_ * sizeof(float) <= kSmallWeights;
+    const size_t budget = small ? kSmallBlockBytes : kBlockBytes;
+    size_t block = std::clamp<size_t>(budget * tiles / std::max<size_t>(image_bytes, 1), 1, tiles);
+    const size_t wanted = 4 * pool.size();
+    const size_t groups = plan_.shape.groups;
+    if (groups * panels * ((tiles + block - 1) / block) < wanted)
+      block = std::max<size_t>(tiles * panels * groups / wanted, 1);
+    const size_t blocks = (tiles + block - 1) / block;
+    const auto body = [&](size_t begin, size_t end) {
+      for (size_t job = begin; job < end; ++job) {
+        const size_t panel = job % panels, first = job / panels % blocks * block;
+        const size_t group = job / panels / blocks;
+        for (size_t t = first; t < std::min(first + block, tiles); ++t)
+          run_tile(image, output, residual, offset, group, panel, t);
+      }
+    };
+    const size_t work = tiles * kernel_.rows * outputs_ * phase_.depth * groups;
+    pool.parallel_for(groups * panels * blocks, 1, body, Schedule::dynamic,
+                      work < kSmallWork ? 1 : 0);
+  }
+
+ private:
+  void run_tile(const float* image, float* output, const float* residual, size_t offset,
+                size_t group, size_t panel, size_t index) const {
+    const size_t y = index / columns_.tiles, t = index % columns_.tiles;
+    const size_t x = columns_.begin(t), column = panel * kPanelColumns;
+    Tile tile;
+    tile.a = image + group * plan_.group_floats +
+             (y * plan_.in_step_y * plan_.width + x * plan_.in_step_x) * plan_.pixel;
+    tile.a_row = static_cast<ptrdiff_t>(plan_.in_step_x * plan_.pixel);
+    tile.a_chunk = static_cast<ptrdiff_t>(plan_.interleaved ? kChunk : plan_.block);
+    tile.taps = taps_;
+    tile.tap_count = phase_.tap_count;
+    tile.chunks = (plan_.run + kChunk - 1) / kChunk;
+    tile.last = plan_.run - (tile.chunks - 1) * kChunk;
+    tile.b = weights_ + group * plan_.group_weights + column * phase_.depth;
+    tile.b_stride = std::min(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
+    tile.rows = columns_.height(t);
+    tile.columns = std::min(kPanelColumns, outputs_ - column);
+    tile.column = group * plan_.group_outputs + column;
+    const size_t pixel = (phase_.first_row + y * plan_.out_step_y) * plan_.shape.out_width +
+                         phase_.first_column + x * plan_.out_step_x;
+    const size_t place = tile.column / kChannelBlock * form_.block +
+                         tile.column % kChannelBlock * form_.channel + pixel * form_.pixel;
+    tile.c = output + place;
+    tile.c_row = static_cast<ptrdiff_t>(plan_.out_step_x * form_.pixel);
+    tile.c_block = static_cast<ptrdiff_t>(form_.block);
+    tile.c_column = static_cast<ptrdiff_t>(form_.channel);
+    tile.residual = residual ? residual + place : nullptr;
+    tile.residual_row = tile.c_row;
+    tile.offset = offset + place;
+    tile.epilogue = &epilogue_;
+    kernel_.run(tile);
+  }
+
+  const ConvPlan& plan_;
+  ConvPhase phase_;
+  const Epilogue& epilogue_;
+  OutputForm form_;
+  const float* weights_;
+  const ptrdiff_t* taps_;
+  size_t rows_, outputs_;
+  TileKernel kernel_;
+  RowTiles columns_;
+};
+
+void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+  const ConvShape& s = plan.shape;
+  if (s.batch * s.out_channels * s.out_height * s.out_width == 0) return;
+  const Scratch parts(plan);
+  float* image = reinterpret_cast<float*>(scratch);
+  auto* taps = reinterpret_cast<ptrdiff_t*>(scratch + parts.image);
+  auto* bias = reinterpret_cast<float*>(scratch + parts.image + parts.taps);
+  Epilogue epilogue = conv.epilogue;
+  if (epilogue.bias && conv.output_layout == Layout::blocked && s.out_channels % kChannelBlock) {
+    std::memset(bias, 0, parts.bias);
+    std::memcpy(bias, epilogue.bias, s.out_channels * sizeof(float));
+    epilogue.bias = bias;
+  }
+  const size_t in_floats =
+      (conv.input_layout == Layout::blocked ? channel_blocks(s.in_channels) * kChannelBlock
+                                            : s.in_channels) *
+      s.in_height * s.in_width;
+  const size_t out_floats = OutputForm(s, conv.output_layout).floats;
+  for (size_t n = 0; n < s.batch; ++n) {
+    const float* input = conv.input + n * in_floats;
+    if (!plan.in_place) pack_image(plan, conv.input_layout, input, image, pool);
+    for (size_t p = 0; p < plan.phase_count(); ++p) {
+      const PhaseRun phase(plan, conv, epilogue, p, taps);
+      phase.run(plan.in_place ? input : image, conv.output + n * out_floats,
+                epilogue.residual ? epilogue.residual + n * out_floats : nullptr, n * out_floats,
+                pool);
+    }
+  }
+}
+
+}  // namespace
+
+bool conv_supported(const ConvShape& s, Layout output) {
+  return output == Layout::nchw || s.groups == 1 || is_depthwise(s) ||
+         s.out_channels / s.groups % kChannelBlock == 0;
+}
+
+size_t packed_conv_weight_bytes(const ConvShape& shape, Layout input) {
+  if (is_depthwise(shape)) return packed_depthwise_bytes(shape);
+  return ConvPlan(shape, input, false).group_weights * shape.groups * sizeof(float);
+}
+
+void pack_conv_weights(const ConvShape& shape, Layout input, const float* weights, float* packed) {
+  if (is_depthwise(shape)) return pack_depthwise(shape, weights, packed);
+  pack_weights(ConvPlan(shape, input, false), weights, packed);
+}
+
+size_t conv_scratch_bytes(const Conv& conv) {
+  if (is_depthwise(conv.shape)) return depthwise_scratch_bytes(conv);
+  return Scratch(ConvPlan(conv.shape, conv.input_layout, false)).total();
+}
+
+void conv(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+  if (is_depthwise(conv.shape)) return depthwise(conv, scratch, pool);
+  run_plan(ConvPlan(conv.shape, conv.input_layout, false), conv, scratch, pool);
+}
+
+size_t packed_conv_transpose_weight_bytes(const ConvShape& shape) {
+  return ConvPlan(shape, Layout::nchw, true).group_weights * shape.groups * sizeof(float);
+}
+
+void pack_conv_transpose_weights(const ConvShape& shape, const float* weights, float* packed) {
+  pack_weights(ConvPlan(shape, Layout::nchw, true), weights, packed);
+}
+
+size_t conv_transpose_scratch_bytes(const Conv& conv) {
+  return Scratch(ConvPlan(conv.shape, Layout::nchw, true)).total();
+}
+
+void conv_transpose(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+  run_plan(ConvPlan(conv.shape, Layout::nchw, true), conv, scratch, pool);
+}
+
+}  // namespace hologram::backends::dense

@@ -1,0 +1,280 @@
+#include "backends/cpu/dense/conv.h"
+
+#include <cstring>
+
+#include "backends/cpu/dense/testing.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+ConvShape shape(size_t channels_in, size_t channels_out, size_t height, size_t width, size_t kernel,
+                size_t stride, size_t pad, size_t dilation = 1, size_t groups = 1) {
+  ConvShape s;
+  s.batch = 2;
+  s.in_channels = channels_in;
+  s.out_channels = channels_out;
+  s.in_height = height;
+  s.in_width = width;
+  s.kernel_height = s.kernel_width = kernel;
+  s.stride_height = s.stride_width = stride;
+  s.pad_top = s.pad_left = pad;
+  s.dilation_height = s.dilation_width = dilation;
+  s.groups = groups;
+  s.out_height = conv_output_size(height, 2 * pad, kernel, stride, dilation);
+  s.out_width = conv_output_size(width, 2 * pad, kernel, stride, dilation);
+  return s;
+}
+
+// out[n][c][y][x] before the epilogue, in double.
+std::vector<double> reference(const ConvShape& s, const std::vector<float>& in,
+                              const std::vector<float>& w, bool transposed) {
+  std::vector<double> out(s.batch * s.out_channels * s.out_height * s.out_width);
+  const size_t gi = s.in_channels / s.groups, go = s.out_channels / s.groups;
+  for (size_t n = 0; n < s.batch; ++n)
+    for (size_t g = 0; g < s.groups; ++g)
+      for (size_t o = 0; o < go; ++o)
+        for (size_t i = 0; i < gi; ++i)
+          for (size_t ky = 0; ky < s.kernel_height; ++ky)
+            for (size_t kx = 0; kx < s.kernel_width; ++kx) {
+              const size_t pair = transposed ? (g * gi + i) * go + o : (g * go + o) * gi + i;
+              const double weight = w[(pair * s.kernel_height + ky) * s.kernel_width + kx];
+              // Strided coordinates run over the smaller side.
+              const size_t rows = transposed ? s.in_height : s.out_height;
+              const size_t columns = transposed ? s.in_width : s.out_width;
+              for (size_t a = 0; a < rows; ++a)
+                for (size_t b = 0; b < columns; ++b) {
+                  const ptrdiff_t y = ptrdiff_t(a * s.stride_height + ky * s.dilation_height) -
+                                      ptrdiff_t(s.pad_top);
+                  const ptrdiff_t x =
+                      ptrdiff_t(b * s.stride_width + kx * s.dilation_width) - ptrdiff_t(s.pad_left);
+                  const size_t h = transposed ? s.out_height : s.in_height;
+                  const size_t v = transposed ? s.out_width : s.in_width;
+                  if (y < 0 || x < 0 || y >= ptrdiff_t(h) || x >= ptrdiff_t(v)) continue;
+                  const size_t in_y = transposed ? a : size_t(y), in_x = transposed ? b : size_t(x);
+                  const size_t out_y = transposed ? size_t(y) : a,
+                               out_x = transposed ? size_t(x) : b;
+                  out[((n * s.out_channels + g * go + o) * s.out_height + out_y) * s.out_width +
+                      out_x] +=
+                      weight *
+                      in[((n * s.in_channels + g * gi + i) * s.in_height + in_y) * s.in_width +
+                         in_x];
+                }
+            }
+  return out;
+}
+
+struct Trial {
+  ConvShape s;
+  bool transposed = false;
+  Layout in = Layout::nchw, out = Layout::nchw;
+  Epilogue epilogue;  // bias and residual pointers are set by result()
+  bool bias = false, residual = false;
+  unsigned threads = 2;
+
+  // The output in nchw.
+  std::vector<float> result() const {
+    ThreadPool pool(threads);
+    const size_t weights_count =
+        s.in_channels * s.out_channels / s.groups * s.kernel_height * s.kernel_width;
+    const std::vector<float> x = random_values(s.batch * s.in_channels * s.in_height * s.in_width,
+                                               1),
+                             w = random_values(weights_count, 2),
+                             b = random_values(s.out_channels, 3);
+    const size_t out_pixels = s.out_height * s.out_width, in_pixels = s.in_height * s.in_width;
+    AlignedBytes packed = poisoned_scratch(transposed ? packed_conv_transpose_weight_bytes(s)
+                                                      : packed_conv_weight_bytes(s, in));
+    Conv conv;
+    conv.shape = s;
+    conv.input_layout = in;
+    conv.output_layout = out;
+    conv.packed_weights = packed.as<float>().data();
+    conv.epilogue = epilogue;
+    if (transposed)
+      pack_conv_transpose_weights(s, w.data(), packed.as<float>().data());
+    else
+      pack_conv_weights(s, in, w.data(), packed.as<float>().data());
+    AlignedBytes input = poisoned_scratch(s.batch * channel_blocks(s.in_channels) * kChannelBlock *
+                                          in_pixels * sizeof(float));
+    if (in == Layout::blocked)
+      to_blocked(s.batch, s.in_channels, in_pixels, x.data(), input.as<float>().data(), pool);
+    else
+      std::memcpy(input.data(), x.data(), x.size() * sizeof(float));
+    conv.input = input.as<float>().data();
+    const size_t out_bytes =
+        s.batch * channel_blocks(s.out_channels) * kChannelBlock * out_pixels * sizeof(float);
+    AlignedBytes output = poisoned_scratch(out_bytes), other = poisoned_scratch(out_bytes);
+    conv.output = output.as<float>().data();
+    if (bias) conv.epilogue.bias = b.data();
+    const std::vector<float> r = random_values(s.batch * s.out_channels * out_pixels, 4);
+    if (residual) {
+      if (out == Layout::blocked)
+        to_blocked(s.batch, s.out_channels, out_pixels, r.data(), other.as<float>().data(), pool);
+      else
+        std::memcpy(other.data(), r.data(), r.size() * sizeof(float));
+      conv.epilogue.residual = other.as<float>().data();
+    }
+    AlignedBytes scratch = poisoned_scratch(transposed ? conv_transpose_scratch_bytes(conv)
+                                                       : conv_scratch_bytes(conv));
+    (transposed ? dense::conv_transpose : dense::conv)(conv, scratch.data(), pool);
+    std::vector<float> result(s.batch * s.out_channels * out_pixels);
+    if (out == Layout::blocked)
+      from_blocked(s.batch, s.out_channels, out_pixels, conv.output, result.data(), pool);
+    else
+      std::memcpy(result.data(), conv.output, result.size() * sizeof(float));
+    return result;
+  }
+
+  void expect_right() const {
+    const std::vector<float> x = random_values(s.batch * s.in_channels * s.in_height * s.in_width,
+                                               1),
+                             w = random_values(s.in_channels * s.out_channels / s.groups *
+                                                   s.kernel_height * s.kernel_width,
+                                               2),
+                             b = random_values(s.out_channels, 3),
+                             r = random_values(
+                                 s.batch * s.out_channels * s.out_height * s.out_width, 4);
+    const std::vector<double> right = reference(s, x, w, transposed);
+    const std::vector<float> got = result();
+    const double depth = double(s.in_channels / s.groups * s.kernel_height * s.kernel_width);
+    ASSERT_EQ(right.size(), got.size());
+    for (size_t i = 0; i < right.size(); ++i) {
+      const size_t channel = i / (s.out_height * s.out_width) % s.out_channels;
+      double v = right[i];
+      if (bias) v += b[channel];
+      if (residual) v += r[i];
+      if (epilogue.activation == Activation::relu) v = std::max(v, 0.0);
+      if (epilogue.activation == Activation::silu) v = v / (1 + std::exp(-v));
+      ASSERT_NEAR(got[i], v, 1e-6 + 1e-7 * depth)
+          << s.in_channels << "->" << s.out_channels << " " << s.in_height << "x" << s.in_width
+          << " kernel " << s.kernel_height << " stride " << s.stride_height << " pad " << s.pad_top
+          << " dilation " << s.dilation_height << " groups " << s.groups << " layouts " << int(in)
+          << int(out) << " at " << i;
+    }
+  }
+};
+
+void expect_every_layout(const ConvShape& s) {
+  for (Layout in : {Layout::nchw, Layout::blocked})
+    for (Layout out : {Layout::nchw, Layout::blocked}) {
+      if (!conv_supported(s, out)) continue;
+      for (int kind = 0; kind < 4; ++kind) {
+        Trial run{.s = s, .in = in, .out = out, .bias = kind != 0, .residual = kind >= 2};
+        if (kind == 1) run.epilogue.activation = Activation::relu;
+        if (kind == 3) {
+          run.epilogue.activation = Activation::silu;
+          run.epilogue.first = 1.0f;
+        }
+        run.expect_right();
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+}
+
+TEST(Conv, PlainShapes) {
+  for_each_level([] {
+    for (const ConvShape& s :
+         {shape(16, 32, 9, 9, 1, 1, 0), shape(17, 33, 5, 7, 1, 1, 0), shape(64, 16, 8, 8, 1, 2, 0),
+          shape(3, 40, 21, 23, 7, 2, 3), shape(1, 5, 12, 40, 3, 1, 1), shape(4, 8, 10, 10, 3, 2, 1),
+          shape(16, 48, 7, 7, 3, 1, 1), shape(32, 24, 15, 31, 3, 2, 1),
+          shape(20, 16, 11, 9, 3, 1, 0), shape(18, 20, 13, 13, 5, 1, 2),
+          shape(16, 16, 12, 12, 3, 1, 2, 2), shape(5, 7, 1, 1, 1, 1, 0), shape(9, 9, 6, 6, 6, 1, 0),
+          shape(3, 3, 4, 4, 3, 3, 4)}) {
+      expect_every_layout(s);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+TEST(Conv, GroupsAndDepthwise) {
+  for_each_level([] {
+    for (const ConvShape& s :
+         {shape(32, 64, 9, 9, 3, 1, 1, 1, 2), shape(12, 24, 9, 9, 3, 1, 1, 1, 3),
+          shape(64, 32, 6, 6, 1, 1, 0, 1, 2), shape(40, 20, 9, 8, 3, 2, 1, 1, 4),
+          shape(6, 12, 7, 9, 3, 1, 1, 1, 6),  // two outputs a channel: not depthwise
+          shape(16, 16, 20, 21, 3, 1, 1, 1, 16), shape(35, 35, 14, 14, 3, 2, 1, 1, 35),
+          shape(24, 24, 17, 33, 5, 1, 2, 1, 24), shape(33, 33, 15, 15, 5, 2, 2, 1, 33),
+          shape(16, 16, 13, 13, 3, 1, 2, 2, 16), shape(18, 18, 9, 9, 7, 1, 3, 1, 18),
+          shape(20, 20, 2, 2, 3, 1, 1, 1, 20), shape(20, 20, 3, 1, 3, 2, 1, 1, 20)}) {
+      expect_every_layout(s);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+TEST(Conv, OneDimensionAndUnevenPads) {
+  for_each_level([] {
+    ConvShape s = shape(8, 20, 1, 50, 1, 1, 0);  // one dimension, long kernel
+    s.kernel_width = 11;
+    s.stride_width = 4;
+    s.pad_left = 3;
+    s.out_width = conv_output_size(50, 5, 11, 4, 1);
+    expect_every_layout(s);
+    s = shape(16, 16, 9, 9, 3, 1, 1);
+    s.pad_top = 2;  // two rows above, none below; one column left, three right
+    s.out_height = conv_output_size(9, 2, 3, 1, 1);
+    s.out_width = conv_output_size(9, 4, 3, 1, 1);
+    expect_every_layout(s);
+    s.kernel_height = 1;
+    s.kernel_width = 5;
+    s.out_height = 9 + 2;
+    s.out_width = conv_output_size(9, 4, 5, 1, 1);
+    expect_every_layout(s);
+  });
+}
+
+TEST(Conv, EmptyOutput) {
+  Trial run{.s = shape(4, 4, 2, 2, 3, 1, 0)};
+  EXPECT_TRUE(run.result().empty());
+}
+
+TEST(Conv, Transposed) {
+  for_each_level([] {
+    for (size_t stride : {1, 2, 3})
+      for (size_t kernel : {1, 2, 3, 4, 5})
+        for (size_t dilation : {1, 2})
+          for (size_t groups : {1, 2}) {
+            ConvShape s = shape(6, 10, 5, 7, kernel, stride, kernel > 2 ? 1 : 0, dilation, groups);
+            s.out_height = (s.in_height - 1) * stride + dilation * (kernel - 1) + 1 - 2 * s.pad_top;
+            s.out_width = (s.in_width - 1) * stride + dilation * (kernel - 1) + 1 - 2 * s.pad_left +
+                          (stride > 1 ? 1 : 0);  // output padding
+            Trial run{.s = s, .transposed = true, .bias = true, .residual = stride == 2};
+            run.expect_right();
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+  });
+}
+
+TEST(Conv, BitsDependNeitherOnThreadsNorOnLayouts) {
+  for_each_level([] {
+    for (const ConvShape& s :
+         {shape(32, 32, 19, 19, 3, 1, 1), shape(32, 32, 19, 19, 3, 1, 1, 1, 32),
+          shape(48, 40, 14, 14, 1, 1, 0)}) {
+      Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked, .bias = true, .threads = 1};
+      const std::vector<float> one = run.result();
+      run.threads = 3;
+      EXPECT_EQ(one, run.result());
+      run.in = run.out = Layout::nchw;
+      EXPECT_EQ(one, run.result());
+      run.s.batch = 1;
+      const std::vector<float> first = run.result();
+      EXPECT_EQ(first, std::vector<float>(one.begin(), one.begin() + ptrdiff_t(first.size())));
+    }
+  });
+}
+
+TEST(Conv, ProgramSeesEveryValueOnce) {
+  for (Layout out : {Layout::nchw, Layout::blocked})
+    for (size_t groups : {1, 16}) {
+      Trial run{.s = shape(16, 16, 9, 9, 3, 1, 1, 1, groups), .out = out};
+      std::vector<int> seen(2 * 16 * 81);
+      run.epilogue.program = [](void* context, float*, size_t count, size_t offset) {
+        for (size_t i = 0; i < count; ++i) ++(*static_cast<std::vector<int>*>(context))[offset + i];
+      };
+      run.epilogue.program_context = &seen;
+      run.expect_right();
+      for (int count : seen) ASSERT_EQ(count, 1);
+    }
+}
+
+}  // namespace
+}  // namespace hologram::backends::dense

@@ -1,0 +1,293 @@
+#include "backends/cpu/dense/depthwise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/dense/depthwise.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/dense/finish-inl.h"
+#include "support/aligned.h"
+
+#ifndef HOLOGRAM_DENSE_DEPTHWISE_ONCE_
+#define HOLOGRAM_DENSE_DEPTHWISE_ONCE_
+namespace hologram::backends::dense {
+// One output row of one channel block.
+struct DepthwiseRow {
+  const ConvShape* shape;
+  const float* input;    // the block: [height][width][16]
+  const float* weights;  // of the block
+  const float* bias;     // 16 values, or null
+  const Epilogue* epilogue;
+  size_t channels;  // of the block that exist
+  size_t y;
+  float* output;  // the row: blocked, or nchw of the block's first channel
+  const float* residual;
+  size_t channel_stride;  // of an nchw output; 0: blocked
+  size_t offset;          // of `output` from the whole output's start
+};
+}  // namespace hologram::backends::dense
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::dense {
+namespace HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = hn::MaxLanes(D());
+constexpr size_t kPixels = HWY_MAX_BYTES == 64 ? 8 : 4;  // kept in registers with their inputs
+
+// alpha * sum + bias, and the rest of a direct epilogue.
+struct RowEnd {
+  V alpha, bias;
+  ClipRange clip;
+  bool direct;
+};
+HWY_INLINE void store_pixel(const RowEnd& end, V sum, const float* residual, float* output) {
+  const D d;
+  sum = hn::Add(hn::Mul(sum, end.alpha), end.bias);
+  if (end.direct) {
+    if (residual) sum = hn::Add(sum, hn::LoadU(d, residual));
+    if (end.clip.clips) sum = clamp(d, sum, end.clip.low, end.clip.high);
+  }
+  hn::StoreU(sum, d, output);
+}
+
+// Rows of the kernel that meet the input.
+struct KernelRows {
+  size_t first, end;
+  ptrdiff_t y;  // input row that meets `first`
+};
+KernelRows kernel_rows(const ConvShape& s, size_t y) {
+  const ptrdiff_t top =
+      static_cast<ptrdiff_t>(y * s.stride_height) - static_cast<ptrdiff_t>(s.pad_top);
+  KernelRows rows{s.kernel_height, 0, 0};
+  for (size_t k = 0; k < s.kernel_height; ++k) {
+    const ptrdiff_t at = top + static_cast<ptrdiff_t>(k * s.dilation_height);
+    if (at < 0 || at >= static_cast<ptrdiff_t>(s.in_height)) continue;
+    if (rows.first == s.kernel_height) {
+      rows.first = k;
+      rows.y = at;
+    }
+    rows.end = k + 1;
+  }
+  return rows;
+}
+
+// A pixel whose kernel may reach over the edges, or of a kernel without code of its own.
+V any_pixel(const DepthwiseRow& row, const KernelRows& rows, size_t lane, size_t x) {
+  const D d;
+  const ConvShape& s = *row.shape;
+  V sum = hn::Zero(d);
+  const ptrdiff_t left =
+      static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
+  for (size_t ky = rows.first; ky < rows.end; ++ky) {
+    const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
+    for (size_t kx = 0; kx < s.kernel_width; ++kx) {
+      const ptrdiff_t at = left + static_cast<ptrdiff_t>(kx * s.dilation_width);
+      if (at < 0 || at >= static_cast<ptrdiff_t>(s.in_width)) continue;
+      const V weight =
+          hn::LoadU(d, row.weights + (ky * s.kernel_width + kx) * kChannelBlock + lane);
+      sum = hn::MulAdd(weight,
+                       hn::LoadU(d, row.input + (y * s.in_width + at) * kChannelBlock + lane), sum);
+    }
+  }
+  return sum;
+}
+
+// kCount pixels whose kernels lie inside the row. Loads are shared by the pixels they meet.
+template <size_t kWidth, size_t kStride, size_t kCount>
+HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end,
+                             size_t lane, size_t x, const float* residual, float* output) {
+  const D d;
+  const ConvShape& s = *row.shape;
+  V sums[kCount];
+#pragma GCC unroll 8
+  for (size_t p = 0; p < kCount; ++p) sums[p] = hn::Zero(d);
+  for (size_t ky = rows.first; ky < rows.end; ++ky) {
+    const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
+    const float* in =
+        row.input + (y * s.in_width + x * kStride - s.pad_left) * kChannelBlock + lane;
+    const float* weights = row.weights + ky * kWidth * kChannelBlock + lane;
+#pragma GCC unroll 8
+    for (size_t kx = 0; kx < kWidth; ++kx) {
+      const V weight = hn::LoadU(d, weights + kx * kChannelBlock);
+#pragma GCC unroll 8
+      for (size_t p = 0; p < kCount; ++p)
+        sums[p] =
+            hn::MulAdd(weight, hn::LoadU(d, in + (p * kStride + kx) * kChannelBlock), sums[p]);
+    }
+  }
+#pragma GCC unroll 8
+  for (size_t p = 0; p < kCount; ++p)
+    store_pixel(end, sums[p], residual ? residual + p * kChannelBlock : nullptr,
+                output + p * kChannelBlock);
+}
+
+// Pixels first..past of the row into output[pixel - first][16].
+template <size_t kWidth, size_t kStride>
+void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
+                size_t past, const float* residual, float* output) {
+  const D d;
+  const ConvShape& s = *row.shape;
+  // Pixels that need no check: kernel inside the row.
+  size_t inner = past, inner_end = past;
+  if constexpr (kWidth != 0) {
+    const size_t reach = (kWidth - 1) + 1;
+    inner = std::min(past, std::max(first, (s.pad_left + kStride - 1) / kStride));
+    const size_t fit =
+        s.in_width + s.pad_left < reach ? 0 : (s.in_width + s.pad_left - reach) / kStride + 1;
+    inner_end = std::clamp(fit, inner, past);
+  }
+  for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    const RowEnd end{hn::Set(d, row.epilogue->alpha),
+                     row.bias ? hn::LoadU(d, row.bias + lane) : hn::Zero(d),
+                     clip_range(*row.epilogue), direct};
+    const auto from = [&](size_t x) {
+      return residual ? residual + (x - first) * kChannelBlock + lane : nullptr;
+    };
+    const auto to = [&](size_t x) { return output + (x - first) * kChannelBlock + lane; };
+    size_t x = first;
+    for (; x < inner; ++x) store_pixel(end, any_pixel(row, rows, lane, x), from(x), to(x));
+    if constexpr (kWidth != 0) {
+      for (; x + kPixels <= inner_end; x += kPixels)
+        inner_pixels<kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
+      for (; x + 2 <= inner_end; x += 2)
+        inner_pixels<kWidth, kStride, 2>(row, rows, end, lane, x, from(x), to(x));
+    }
+    for (; x < past; ++x) store_pixel(end, any_pixel(row, rows, lane, x), from(x), to(x));
+  }
+}
+
+using PixelFunction = void (*)(const DepthwiseRow&, const KernelRows&, bool, size_t, size_t,
+                               const float*, float*);
+PixelFunction pixel_function(const ConvShape& s) {
+  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 1) return run_pixels<3, 1>;
+  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 2) return run_pixels<3, 2>;
+  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 1) return run_pixels<5, 1>;
+  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 2) return run_pixels<5, 2>;
+  return run_pixels<0, 0>;
+}
+
+void depthwise_row(const DepthwiseRow& row) {
+  const ConvShape& s = *row.shape;
+  const KernelRows rows = kernel_rows(s, row.y);
+  const PixelFunction pixels = pixel_function(s);
+  Epilogue rest = *row.epilogue;  // what remains after alpha and bias
+  rest.alpha = 1.0f;
+  if (row.channel_stride == 0) {
+    const bool direct = is_direct(rest);
+    pixels(row, rows, direct, 0, s.out_width, row.residual, row.output);
+    if (direct) return;
+    const size_t count = s.out_width * kChannelBlock;
+    finish_run(rest, row.output, count, nullptr, 0.0f, row.residual);
+    if (rest.program) rest.program(rest.program_context, row.output, count, row.offset);
+    return;
+  }
+  constexpr size_t kSegment = 16;
+  HWY_ALIGN float sums[kSegment * kChannelBlock], turned[kSegment * kChannelBlock];
+  for (size_t x = 0; x < s.out_width; x += kSegment) {
+    const size_t count = std::min(kSegment, s.out_width - x);
+    pixels(row, rows, false, x, x + count, nullptr, sums);
+    turn_tile(sums, kChannelBlock, count, kChannelBlock, turned);
+    for (size_t c = 0; c < row.channels; ++c) {
+      const size_t place = c * row.channel_stride + x;
+      float* values = turned + c * kSegment;
+      finish_run(rest, values, count, nullptr, 0.0f, row.residual ? row.residual + place : nullptr);
+      if (rest.program) rest.program(rest.program_context, values, count, row.offset + place);
+      std::memcpy(row.output + place, values, count * sizeof(float));
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hologram::backends::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hologram::backends::dense {
+HWY_EXPORT(depthwise_row);
+
+size_t packed_depthwise_bytes(const ConvShape& s) {
+  return channel_blocks(s.in_channels) * kChannelBlock * s.kernel_height * s.kernel_width *
+         sizeof(float);
+}
+
+void pack_depthwise(const ConvShape& s, const float* weights, float* packed) {
+  const size_t taps = s.kernel_height * s.kernel_width;
+  for (size_t block = 0; block < channel_blocks(s.in_channels); ++block)
+    for (size_t t = 0; t < taps; ++t)
+      for (size_t lane = 0; lane < kChannelBlock; ++lane) {
+        const size_t channel = block * kChannelBlock + lane;
+        *packed++ = channel < s.in_channels ? weights[channel * taps + t] : 0.0f;
+      }
+}
+
+namespace {
+size_t image_bytes(const Conv& conv) {
+  const ConvShape& s = conv.shape;
+  return conv.input_layout == Layout::blocked ? 0
+                                              : channel_blocks(s.in_channels) * s.in_height *
+                                                    s.in_width * kChannelBlock * sizeof(float);
+}
+}  // namespace
+
+size_t depthwise_scratch_bytes(const Conv& conv) {
+  return image_bytes(conv) + channel_blocks(conv.shape.in_channels) * kChannelBlock * sizeof(float);
+}
+
+void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+  const ConvShape& s = conv.shape;
+  const size_t blocks = channel_blocks(s.in_channels);
+  const size_t in_pixels = s.in_height * s.in_width, out_pixels = s.out_height * s.out_width;
+  if (s.batch * blocks * out_pixels == 0) return;
+  const bool blocked = conv.output_layout == Layout::blocked;
+  float* image = reinterpret_cast<float*>(scratch);
+  auto* bias = reinterpret_cast<float*>(scratch + image_bytes(conv));
+  const float* given_bias = conv.epilogue.bias;
+  if (given_bias) {
+    std::fill_n(bias, blocks * kChannelBlock, 0.0f);
+    std::memcpy(bias, given_bias, s.in_channels * sizeof(float));
+  }
+  const size_t block_taps = s.kernel_height * s.kernel_width * kChannelBlock;
+  const auto row_function = HWY_DYNAMIC_DISPATCH(depthwise_row);
+  const size_t out_floats = (blocked ? blocks * kChannelBlock : s.out_channels) * out_pixels;
+  for (size_t n = 0; n < s.batch; ++n) {
+    const float* input = conv.input;
+    if (conv.input_layout == Layout::blocked) {
+      input += n * blocks * in_pixels * kChannelBlock;
+    } else {
+      to_blocked(1, s.in_channels, in_pixels, input + n * s.in_channels * in_pixels, image, pool);
+      input = image;
+    }
+    const auto body = [&](size_t begin, size_t end) {
+      for (size_t job = begin; job < end; ++job) {
+        const size_t block = job / s.out_height, y = job % s.out_height;
+        const size_t place =
+            block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
+        const DepthwiseRow row{
+            .shape = &s,
+            .input = input + block * in_pixels * kChannelBlock,
+            .weights = conv.packed_weights + block * block_taps,
+            .bias = given_bias ? bias + block * kChannelBlock : nullptr,
+            .epilogue = &conv.epilogue,
+            .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
+            .y = y,
+            .output = conv.output + n * out_floats + place,
+            .residual =
+                conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
+            .channel_stride = blocked ? 0 : out_pixels,
+            .offset = n * out_floats + place};
+        row_function(row);
+      }
+    };
+    const size_t work = blocks * out_pixels * block_taps;
+    pool.parallel_for(blocks * s.out_height, 1, body, Schedule::fixed, work < 131072 ? 1 : 0);
+  }
+}
+}  // namespace hologram::backends::dense
+#endif
