@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/builtins.h"
+#include "backends/cpu/builtin/table.h"
 #include "backends/cpu/cpu_level.h"
 
 namespace hologram::backends {

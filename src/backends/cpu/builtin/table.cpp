@@ -1,7 +1,9 @@
-#include "backends/cpu/builtins.h"
+#include "backends/cpu/builtin/table.h"
 
 #include <algorithm>
 #include <deque>
+
+#include "backends/cpu/builtin/families.h"
 
 namespace hologram::backends {
 
@@ -28,6 +30,10 @@ std::vector<Builtin> BuiltinTable::take_sorted() {
 std::span<const Builtin> cpu_builtins() {
   static const std::vector<Builtin>& table = *new std::vector<Builtin>([] {
     BuiltinTable all;
+    add_copy_builtins(all);
+    add_reduce_builtins(all);
+    add_softmax_builtins(all);
+    add_gemm_builtins(all);
     return all.take_sorted();
   }());
   return table;

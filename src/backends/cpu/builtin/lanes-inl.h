@@ -1,0 +1,124 @@
+// Sums, dot products and extrema of a run of f32 or f64, in a tree that is the same on every level.
+//
+// A run is dealt over 256 bytes of lanes: element i goes to lane i mod kLanes. However many vectors
+// of a level make up the lanes, every lane sees the same elements in the same order, and the lanes
+// are folded in halves at the end. So the bits do not depend on the width of vectors.
+#if defined(HOLOGRAM_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HOLOGRAM_LANES_INL_H_
+#undef HOLOGRAM_LANES_INL_H_
+#else
+#define HOLOGRAM_LANES_INL_H_
+#endif
+
+#include <limits>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename A>
+inline constexpr size_t kLanes = 256 / sizeof(A);
+
+struct AddFold {
+  template <typename A>
+  A operator()(A a, A b) const {
+    return a + b;
+  }
+};
+struct MinFold {
+  template <typename A>
+  A operator()(A a, A b) const {
+    return b < a ? b : a;
+  }
+};
+struct MaxFold {
+  template <typename A>
+  A operator()(A a, A b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <typename A, typename Fold>
+HWY_INLINE A fold_lanes(A* lanes, Fold fold) {
+  for (size_t width = kLanes<A> / 2; width > 0; width /= 2)
+    for (size_t i = 0; i < width; ++i) lanes[i] = fold(lanes[i], lanes[i + width]);
+  return lanes[0];
+}
+
+template <typename A>
+HWY_INLINE A sum_run(const A* x, size_t count) {
+  const hn::ScalableTag<A> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kWidth = hn::MaxLanes(d), kVectors = kLanes<A> / kWidth;
+  V sums[kVectors];
+  for (V& sum : sums) sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + kLanes<A> <= count; i += kLanes<A>) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v)
+      sums[v] = hn::Add(sums[v], hn::LoadU(d, x + i + v * kWidth));
+  }
+  HWY_ALIGN A lanes[kLanes<A>];
+  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
+  for (size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i];
+  return fold_lanes(lanes, AddFold());
+}
+
+// Products and sums rounded apart, as on levels without fused instructions.
+template <typename A>
+HWY_INLINE A dot_run(const A* x, const A* y, size_t count) {
+  const hn::ScalableTag<A> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kWidth = hn::MaxLanes(d), kVectors = kLanes<A> / kWidth;
+  V sums[kVectors];
+  for (V& sum : sums) sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + kLanes<A> <= count; i += kLanes<A>) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v)
+      sums[v] = hn::Add(
+          sums[v], hn::Mul(hn::LoadU(d, x + i + v * kWidth), hn::LoadU(d, y + i + v * kWidth)));
+  }
+  HWY_ALIGN A lanes[kLanes<A>];
+  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
+  for (size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i] * y[i];
+  return fold_lanes(lanes, AddFold());
+}
+
+// The least (or greatest) of at least one element; not-a-number if any element is.
+template <bool kLeast, typename A>
+HWY_INLINE A extremum_run(const A* x, size_t count) {
+  const hn::ScalableTag<A> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kWidth = hn::MaxLanes(d), kVectors = kLanes<A> / kWidth;
+  constexpr A kNeutral =
+      kLeast ? std::numeric_limits<A>::infinity() : -std::numeric_limits<A>::infinity();
+  V best[kVectors];
+  for (V& b : best) b = hn::Set(d, kNeutral);
+  V unordered = hn::Zero(d);  // bits set where an element was not a number
+  size_t i = 0;
+  for (; i + kLanes<A> <= count; i += kLanes<A>) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v) {
+      const V value = hn::LoadU(d, x + i + v * kWidth);
+      unordered = hn::Or(unordered, hn::VecFromMask(d, hn::IsNaN(value)));
+      best[v] = kLeast ? hn::Min(best[v], value) : hn::Max(best[v], value);
+    }
+  }
+  HWY_ALIGN A lanes[kLanes<A>];
+  for (size_t v = 0; v < kVectors; ++v) hn::Store(best[v], d, lanes + v * kWidth);
+  bool nan = !hn::AllTrue(d, hn::Eq(unordered, hn::Zero(d)));
+  for (size_t lane = 0; i < count; ++i, ++lane) {
+    nan |= x[i] != x[i];
+    lanes[lane] = kLeast ? MinFold()(lanes[lane], x[i]) : MaxFold()(lanes[lane], x[i]);
+  }
+  if (nan) return std::numeric_limits<A>::quiet_NaN();
+  return kLeast ? fold_lanes(lanes, MinFold()) : fold_lanes(lanes, MaxFold());
+}
+
+}  // namespace hologram::backends::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggle
