@@ -84,20 +84,17 @@ void expect_precise() {
   mpfr_t x, y, exact;
   mpfr_inits2(400, x, y, exact, nullptr);
   for (const Function& f : kFunctions) {
-    const auto program = testing::elementwise(
-        dtype_of<T>(), dtype_of<T>(), [&](Builder& w, Register p, Register q, Register) {
-          return f.op == Opcode::pow ? w.binary(f.op, p, q) : w.unary(f.op, p);
-        });
-    ASSERT_TRUE(program);
-    const auto result = testing::run_elementwise<T, T>(*program, a, b);
-    ASSERT_TRUE(result) << result.error().to_string();
+    const auto bits = testing::run_operation(f.op, dtype_of<T>(), dtype_of<T>(),
+                                             testing::to_bits(a), testing::to_bits(b));
+    ASSERT_TRUE(bits) << bits.error().to_string();
+    const std::vector<T> result = testing::from_bits<T>(*bits);
     for (size_t i = 0; i < a.size(); ++i) {
       mpfr_set_d(x, a[i], MPFR_RNDN);
       mpfr_set_d(y, b[i], MPFR_RNDN);
       f.exact(exact, x, y);
       // IEEE 754 gives -0 a negative reciprocal square root, MPFR a positive one.
       if (f.op == Opcode::rsqrt && a[i] == 0) mpfr_set_inf(exact, std::signbit(a[i]) ? -1 : 1);
-      const T want = rounded<T>(exact), got = (*result)[i];
+      const T want = rounded<T>(exact), got = result[i];
       if (std::isnan(want) || std::isnan(got)) {
         ASSERT_EQ(std::isnan(want), std::isnan(got))
             << info(f.op).name << ' ' << a[i] << ' ' << b[i];
