@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "isa/class_tables.h"
+#include "atlas/resonance.h"
 #include "isa/fields.h"
 #include "isa/testing/random.h"
 #include "isa/testing/run_operation.h"
@@ -317,13 +317,14 @@ TEST(ClassAlgebra, HasTheDocumentedFacts) {
       EXPECT_EQ(std::abs(mirrors[byte] - byte), 3);
       EXPECT_EQ(mirrors[mirrors[byte]], byte);
     } else {
-      EXPECT_EQ(mirrors[byte], kNoClass);
+      EXPECT_EQ(mirrors[byte], atlas::kNoClass);
     }
   }
   const auto neighbours = [](uint8_t id) {
     std::vector<int> found;
     for (uint8_t k = 0; k < 9; ++k)
-      if (const uint8_t n = run1<uint8_t, uint8_t>(Opcode::class_neighbour, id, k); n != kNoClass)
+      if (const uint8_t n = run1<uint8_t, uint8_t>(Opcode::class_neighbour, id, k);
+          n != atlas::kNoClass)
         found.push_back(n);
     return found;
   };

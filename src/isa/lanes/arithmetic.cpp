@@ -1,4 +1,4 @@
-#include "isa/class_tables.h"
+#include "atlas/resonance.h"
 #include "isa/lanes/apply.h"
 
 namespace hologram::isa {
@@ -29,6 +29,9 @@ uint32_t shift_kernel(const LaneRegisters& r, const Lanes& lanes) {
   }
   return kNoLane;
 }
+
+uint8_t class_of(uint8_t byte) { return atlas::kClassOfByte[byte]; }
+uint8_t class_mirror(uint8_t id) { return atlas::kMirrorOfClass[id]; }
 
 template <typename T>
 uint32_t move_kernel(const LaneRegisters& r, const Lanes& lanes) {
@@ -170,7 +173,7 @@ LaneKernel arithmetic_kernel(const Instruction& instruction) {
     case Opcode::class_mirror:
       return unary_kernel<uint8_t, uint8_t, class_mirror>;
     case Opcode::class_neighbour:
-      return binary_kernel<uint8_t, uint8_t, class_neighbour>;
+      return binary_kernel<uint8_t, uint8_t, atlas::neighbour>;
     default:
       break;
   }
