@@ -114,8 +114,18 @@ Value Checker::call(const ast::Expr& e) {
 
 Value Checker::cast(DType to, const ast::Expr& e) {
   if (!arity(e, 1, 1)) return invalid(e.at);
-  Value v = expression(e.children[0]);
+  return cast_value(to, expression(e.children[0]), e);
+}
+
+Value Checker::cast_value(DType to, Value v, const ast::Expr& e) {
   if (!v.valid()) return invalid(e.at);
+  if (!v.branches.empty()) {  // a literal each: the conversion goes to both
+    Value a = cast_value(to, v.branches[0], e), b = cast_value(to, v.branches[1], e);
+    if (!a.valid() || !b.valid()) return invalid(e.at);
+    ir::Expr expr{ExprKind::if_expr, to};
+    expr.args = {std::move(v.expr), std::move(a.expr), std::move(b.expr)};
+    return typed(to, std::move(expr), e.at);
+  }
   if (v.constant) {
     Constant c = *v.constant;
     if (to == DType::boolean) return typed(to, bool_literal(c.as_double() != 0), e.at);

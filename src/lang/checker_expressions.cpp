@@ -336,10 +336,11 @@ Value Checker::binary(std::string_view op, Value a, Value b, Position mark) {
 }
 
 Value Checker::division(std::string_view op, Value a, Value b, Position mark) {
-  // Python divides integers into a float.
-  if (op == "/") {
+  // Python divides integers into a float; next to a float an integer takes that float's type.
+  const auto is_real = [](const Value& v) { return v.type.is_scalar() && is_float(v.type.dtype); };
+  if (op == "/" && !is_real(a) && !is_real(b)) {
     for (Value* v : {&a, &b})
-      if (v->type.is_scalar() && is_integer(v->type.dtype)) {
+      if (v->type.is_scalar()) {
         const DType to = float_of(v->type.dtype);
         *v = typed(to, cast_expr(std::move(v->expr), to), v->at);
       }

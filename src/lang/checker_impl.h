@@ -124,6 +124,7 @@ class Checker {
   // Calls (checker_calls.cpp).
   Value call(const ast::Expr& e);
   Value cast(DType to, const ast::Expr& e);
+  Value cast_value(DType to, Value v, const ast::Expr& e);
   Value intrinsic(const Intrinsic& f, bool f32_only, const ast::Expr& e);
   Value math(const Intrinsic& f, bool f32_only, const ast::Expr& e, std::vector<Value> args);
   Value number(const Intrinsic& f, const ast::Expr& e, std::vector<Value> args);

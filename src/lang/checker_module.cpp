@@ -103,7 +103,11 @@ void Checker::read_constants() {
 
 void Checker::read_signatures() {
   for (const ast::Function& f : module_.functions) {
-    if (const std::string what = taken(f.name); !what.empty()) {
+    // A kernel may have a math function's name: as in Python, that name then means the kernel.
+    const Intrinsic* same = find_intrinsic(f.name);
+    const bool shadows = !f.is_inline && same && same->kind == IntrinsicKind::math &&
+                         !signatures_.contains(f.name) && !constants_.contains(f.name);
+    if (const std::string what = taken(f.name); !what.empty() && !shadows) {
       report(f.at, fmt::format("'{}' is already {}", f.name, what), "choose another name");
       continue;
     }

@@ -1,5 +1,9 @@
 #include "lang/compile.h"
 
+#include <array>
+#include <limits>
+
+#include "isa/interpreter.h"
 #include "lang/checker.h"
 #include "lang/json.h"
 #include "lang/lower.h"
@@ -33,7 +37,8 @@ Result<std::vector<CompiledKernel>> compile_source(std::string_view source, std:
       continue;
     }
     if (!program) return std::unexpected(std::move(program).error());
-    out.push_back({std::move(kernel), *std::move(program)});
+    HOLOGRAM_TRY(auto launch, lower_launch(kernel));
+    out.push_back({std::move(kernel), *std::move(program), std::move(launch)});
   }
   if (!diagnostics.empty()) return std::unexpected(diagnostics.error());
   return out;
@@ -42,7 +47,30 @@ Result<std::vector<CompiledKernel>> compile_source(std::string_view source, std:
 Result<CompiledKernel> compile_json(std::string_view json) {
   HOLOGRAM_TRY(ir::Kernel kernel, read_json(json));
   HOLOGRAM_TRY(isa::Program program, lower(kernel));
-  return CompiledKernel{std::move(kernel), std::move(program)};
+  HOLOGRAM_TRY(auto launch, lower_launch(kernel));
+  return CompiledKernel{std::move(kernel), std::move(program), std::move(launch)};
+}
+
+Result<isa::LaunchShape> default_launch(const CompiledKernel& kernel,
+                                        std::span<const isa::Argument> arguments) {
+  isa::LaunchShape shape;
+  if (!kernel.launch) return shape;
+  std::array<uint64_t, 3> threads{};
+  std::vector<isa::Argument> all(arguments.begin(), arguments.end());
+  // `threads__` follows the kernel's own parameters; the extents come after it.
+  all.insert(all.begin() + static_cast<ptrdiff_t>(kernel.ir.params.size()),
+             isa::Argument::array(std::span<uint64_t>(threads)));
+  HOLOGRAM_CHECK(isa::interpret(*kernel.launch, {}, all));
+  for (size_t axis = 0; axis < 3; ++axis) {
+    shape.block[axis] = kernel.ir.launch->block[axis];
+    const uint64_t blocks =
+        threads[axis] / shape.block[axis] + (threads[axis] % shape.block[axis] != 0);
+    if (blocks > std::numeric_limits<uint32_t>::max())
+      return fail(ErrorCode::out_of_range, "kernel '{}': {} threads along axis {} are too many",
+                  kernel.ir.name, threads[axis], axis);
+    shape.grid[axis] = static_cast<uint32_t>(blocks);
+  }
+  return shape;
 }
 
 }  // namespace hologram::lang

@@ -5,6 +5,7 @@
 // written out at their calls.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ namespace hologram::lang {
 // The kernel must be valid (validate.h). What only the ISA's verifier sees (a barrier that not all
 // threads reach) is verify_error; `where`, if given, is then the statement's place in the source.
 Result<isa::Program> lower(const ir::Kernel& kernel, Position* where = nullptr);
+
+// The kernel's launch sizes as a program: the kernel's parameters, then the array `threads__` of
+// three u64 that its one thread writes. Nothing when the kernel does not say.
+Result<std::optional<isa::Program>> lower_launch(const ir::Kernel& kernel);
 
 // The name of the hidden parameter that carries an extent.
 std::string shape_parameter(const std::string& array, uint32_t axis);

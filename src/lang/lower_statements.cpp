@@ -441,4 +441,38 @@ Result<isa::Program> lower(const ir::Kernel& kernel, Position* where) {
   return program;
 }
 
+Result<std::optional<isa::Program>> lower_launch(const ir::Kernel& kernel) {
+  if (!kernel.launch || kernel.launch->threads.empty()) return std::nullopt;
+  ir::Kernel sizes;
+  sizes.name = kernel.name + "_launch";
+  sizes.params = kernel.params;
+  sizes.params.push_back({"threads__", DType::u64, 1});
+  for (size_t axis = 0; axis < 3; ++axis) {
+    Stmt store{StmtKind::assign};
+    Expr at{Expr::Kind::literal, DType::u32};
+    at.integer = axis;
+    Expr one{Expr::Kind::literal, DType::u64};
+    one.integer = 1;
+    Expr count = axis < kernel.launch->threads.size() ? kernel.launch->threads[axis] : one;
+    if (is_signed_integer(*count.type)) {  // a negative count is none
+      Expr none{Expr::Kind::literal, *count.type};
+      Expr most{Expr::Kind::call, *count.type, "max"};
+      most.args = {std::move(count), std::move(none)};
+      count = std::move(most);
+    }
+    if (*count.type != DType::u64) {
+      Expr cast{Expr::Kind::cast, DType::u64};
+      cast.args.push_back(std::move(count));
+      count = std::move(cast);
+    }
+    store.target = {Expr::Kind::index, DType::u64, "threads__"};
+    store.target.args.push_back(std::move(at));
+    store.values.push_back(std::move(count));
+    sizes.body.push_back(std::move(store));
+  }
+  HOLOGRAM_CHECK(validate(sizes));
+  HOLOGRAM_TRY(isa::Program program, lower(sizes));
+  return program;
+}
+
 }  // namespace hologram::lang

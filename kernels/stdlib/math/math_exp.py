@@ -1,0 +1,10 @@
+from hologram_lang import *
+
+
+def exp(a: DeviceArray[f32], b: DeviceArray[f32], n: u32):
+    """b = exp(a)"""
+    launch(n)
+    i = get_global_id()
+    if i < n:
+        x = a[i]
+        b[i] = expf(x)

@@ -1,0 +1,10 @@
+from hologram_lang import *
+
+
+def vector_sqrt(a: DeviceArray[f32], c: DeviceArray[f32], n: u32):
+    """c = sqrt(a)"""
+    launch(n)
+    i = get_global_id()
+    if i < n:
+        x = a[i]
+        c[i] = sqrt(x)

@@ -1,0 +1,212 @@
+// Every kernel of the library and 200 random programs: what CPython gives (oracle_cases.py) is what
+// the interpreter and the native code give. Integers and bool agree in every bit, floats within a
+// tolerance; NaN with NaN.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "codegen/compile.h"
+#include "codegen/testing/native_program.h"
+#include "isa/interpreter.h"
+#include "lang/compile.h"
+#include "lang/json.h"
+#include "support/file.h"
+
+namespace hologram::lang {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// HOLOGRAM_ORACLE_SEEDS=1000:300 draws other programs.
+constexpr const char* kPrograms = "0:200";
+constexpr int kParts = 2;  // processes of CPython at a time
+
+double element(const std::byte* at, DType type) {
+  const auto as = [&]<typename T>(T value) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  };
+  switch (type) {
+    case DType::f16:
+      return f16_to_f32(as(uint16_t{}));
+    case DType::bf16:
+      return bf16_to_f32(as(uint16_t{}));
+    case DType::f32:
+      return as(float{});
+    default:
+      return as(double{});
+  }
+}
+
+// Of the type's own precision: a difference the oracle's rounding can explain.
+double precision(DType type, double tolerance) {
+  return type == DType::f16 ? 2e-3 : type == DType::bf16 ? 1.6e-2 : tolerance;
+}
+
+// The first element that differs, or an empty text.
+std::string difference(DType type, std::span<const std::byte> got,
+                       std::span<const std::byte> expected, double tolerance) {
+  const size_t size = size_of(type);
+  for (size_t i = 0; i < got.size() / size; ++i) {
+    const std::byte *a = &got[i * size], *b = &expected[i * size];
+    if (!is_float(type)) {
+      if (std::memcmp(a, b, size) == 0) continue;
+      int64_t x = 0, y = 0;
+      std::memcpy(&x, a, size);
+      std::memcpy(&y, b, size);
+      return fmt::format("element {}: {:#x}, CPython has {:#x}", i, x, y);
+    }
+    const double x = element(a, type), y = element(b, type);
+    if ((std::isnan(x) && std::isnan(y)) || x == y) continue;
+    const double allowed = precision(type, tolerance) * std::max(1.0, std::abs(y));
+    if (std::abs(x - y) <= allowed) continue;
+    return fmt::format("element {}: {}, CPython has {}", i, x, y);
+  }
+  return "";
+}
+
+// One case: arguments as the program takes them, kept alive.
+struct Arguments {
+  std::vector<std::vector<std::byte>> memory;
+  std::vector<isa::Argument> list;
+};
+
+class Oracle : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / fmt::format("hologram-oracle-{}", getpid());
+    std::vector<std::thread> parts;
+    std::vector<int> codes(kParts, -1);
+    const char* const seeds = std::getenv("HOLOGRAM_ORACLE_SEEDS");
+    for (int part = 0; part < kParts; ++part)
+      parts.emplace_back([&, part] {
+        const std::string command = fmt::format(
+            "/usr/bin/python3 {0}/tests/lang/oracle_cases.py {1}/{2} {0}/kernels {3} {2}/{4}",
+            HOLOGRAM_SOURCE_DIR, folder_.string(), part, seeds ? seeds : kPrograms, kParts);
+        codes[part] = std::system(command.c_str());
+      });
+    for (std::thread& t : parts) t.join();
+    for (int code : codes) ASSERT_EQ(code, 0) << "CPython could not run the kernels";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Arguments arguments(const Json& test, const std::vector<std::byte>& data) {
+    Arguments out;
+    const auto bytes = [&](size_t at, size_t count) {
+      // A device array is never null, not even an empty one.
+      std::vector<std::byte> copy(std::max<size_t>(count, 8));
+      std::memcpy(copy.data(), data.data() + at, count);
+      return copy;
+    };
+    for (const Json& a : test["arguments"]) {
+      const DType type = *dtype_from_name(a["type"].get<std::string>());
+      if (!a.contains("shape")) {
+        uint64_t word = 0;
+        std::memcpy(&word, data.data() + a["before"].get<size_t>(), size_of(type));
+        out.list.push_back({nullptr, 0, word});
+        continue;
+      }
+      uint64_t count = 1;
+      for (uint64_t n : a["shape"]) count *= n;
+      out.memory.push_back(bytes(a["before"], count * size_of(type)));
+      out.list.push_back(isa::Argument::array(out.memory.back().data(), count));
+    }
+    for (const Json& a : test["arguments"])
+      if (a.contains("shape") && a["shape"].size() > 1)
+        for (uint64_t n : a["shape"]) out.list.push_back(isa::Argument::scalar(n));
+    return out;
+  }
+
+  void compare(const Json& test, const std::vector<std::byte>& data, const Arguments& got,
+               const std::string& how) {
+    size_t next = 0;
+    for (const Json& a : test["arguments"]) {
+      if (!a.contains("shape")) continue;
+      const DType type = *dtype_from_name(a["type"].get<std::string>());
+      uint64_t count = 1;
+      for (uint64_t n : a["shape"]) count *= n;
+      const size_t bytes = count * size_of(type);
+      const std::string wrong =
+          difference(type, std::span(got.memory[next++]).first(bytes),
+                     std::span(data).subspan(a["after"].get<size_t>(), bytes), test["tolerance"]);
+      EXPECT_EQ(wrong, "") << test["file"] << " " << test["kernel"] << " (" << test["label"]
+                           << "), array " << a["name"] << ", " << how;
+    }
+  }
+
+  void run(const Json& test, const std::vector<std::byte>& data) {
+    const std::string file = test["file"], name = test["kernel"];
+    auto [found, added] = compiled_.try_emplace(file + ":" + name);
+    if (added) {
+      const auto source = read_text_file(file);
+      ASSERT_TRUE(source);
+      auto kernels = compile_source(*source, file);
+      ASSERT_TRUE(kernels) << kernels.error().message() << *source;
+      for (CompiledKernel& kernel : *kernels) {
+        if (kernel.ir.name != name) continue;
+        // Through the JSON text, as another front end would.
+        auto again = compile_json(write_json(kernel.ir));
+        ASSERT_TRUE(again) << again.error().to_string();
+        ASSERT_EQ(again->program, kernel.program);
+        auto code = codegen::compile(kernel.program, *codegen::Target::host());
+        // Functions that native code does not have yet; anything else is a failure.
+        if (!code && code.error().code() == ErrorCode::unsupported) {
+          found->second.first = std::move(kernel);
+          ++without_native_;
+          continue;
+        }
+        ASSERT_TRUE(code) << code.error().to_string();
+        auto native = codegen::testing::NativeProgram::load(*code);
+        ASSERT_TRUE(native) << native.error().to_string();
+        found->second = {std::move(kernel), *std::move(native)};
+      }
+    }
+    const CompiledKernel& kernel = found->second.first;
+    Arguments interpreted = arguments(test, data);
+    auto shape = default_launch(kernel, interpreted.list);
+    ASSERT_TRUE(shape) << shape.error().to_string();
+    const Status status = isa::interpret(kernel.program, *shape, interpreted.list);
+    ASSERT_TRUE(status) << file << ": " << status.error().to_string();
+    compare(test, data, interpreted, "interpreted");
+    if (!found->second.second) return;
+    Arguments native = arguments(test, data);
+    ASSERT_EQ(found->second.second->run(*shape, native.list), 0u);
+    compare(test, data, native, "native");
+  }
+
+  int without_native_ = 0;
+  fs::path folder_;
+  std::map<std::string, std::pair<CompiledKernel, std::optional<codegen::testing::NativeProgram>>>
+      compiled_;
+};
+
+TEST_F(Oracle, CPythonAndCompiledCodeAgree) {
+  size_t cases = 0;
+  for (int part = 0; part < kParts; ++part) {
+    const auto text = read_text_file(folder_ / std::to_string(part) / "cases.json");
+    const auto data = read_file(folder_ / std::to_string(part) / "data.bin");
+    ASSERT_TRUE(text && data);
+    const Json list = Json::parse(*text);
+    for (const Json& test : list) {
+      run(test, *data);
+      ++cases;
+      if (HasFatalFailure()) return;
+    }
+  }
+  RecordProperty("interpreted_only", without_native_);
+  // 83 kernels of the library, several shapes each, and the programs.
+  EXPECT_GT(cases, 500u);
+  RecordProperty("cases", static_cast<int>(cases));
+  RecordProperty("kernels", static_cast<int>(compiled_.size()));
+}
+
+}  // namespace
+}  // namespace hologram::lang
