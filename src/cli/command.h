@@ -40,5 +40,6 @@ int run_program(int argc, char** argv, const std::string& description,
 void add_all_commands(Commands& commands);
 
 void add_config(Commands& commands);
+void add_demo(Commands& commands);
 
 }  // namespace hologram::cli

@@ -2,6 +2,9 @@
 
 namespace hologram::cli {
 
-void add_all_commands(Commands& commands) { add_config(commands); }
+void add_all_commands(Commands& commands) {
+  add_demo(commands);
+  add_config(commands);
+}
 
 }  // namespace hologram::cli
