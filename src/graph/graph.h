@@ -73,6 +73,7 @@ class Graph {
   std::string name;
   std::vector<Node> nodes;
   std::vector<ValueId> inputs, outputs;
+  std::vector<std::string> output_names;  // one an output: passes may replace the value behind it
   std::vector<Capture> captures;
 
   ValueInfo& value(ValueId id) { return values_[id]; }

@@ -67,6 +67,9 @@ class Resolver {
       if (!info.constant) return false;
       input_bytes += info.constant->bytes();
       inputs.emplace_back(*info.constant);
+      const auto address = reinterpret_cast<uintptr_t>(info.constant->data);
+      if (address % 16 == 0) continue;
+      HOLOGRAM_TRY(inputs.back().tensor, info.constant->clone());  // see onnx/tensor.cpp
     }
     for (ValueId id : node.outputs) {
       const ValueType& type = graph_.value(id).type;
