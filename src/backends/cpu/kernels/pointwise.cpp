@@ -5,8 +5,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "backends/cpu/kernels/pointwise_eval.h"
-
 namespace hologram::kernels {
 
 using isa::Form;
@@ -30,13 +28,13 @@ Result<Dims> broadcast_dims(const Dims& a, const Dims& b) {
 
 // How a block of one input is found: where it lies, or how it is spread out.
 struct Pointwise::Operand {
-  const std::byte* data;
+  std::byte* data;
   size_t size;
   enum Kind { dense, scalar, spread } kind;
   Dims dims, strides;  // spread: the output's dimensions, collapsed, and this operand's strides
 
   // The elements of output positions [position, position + count), in place or in `buffer`.
-  const std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
+  std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
     if (kind == dense) return data + position * size;
     if (kind == scalar) {
       if (size == 1) std::memset(buffer, std::to_integer<int>(*data), count);
@@ -100,15 +98,13 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     const Instruction& in = program.body[at];
     const Form form = isa::info(in.op).form;
     if (form == Form::id || form == Form::length) continue;  // the element's own index
-    Step step{in, 0, 0, 0, 0};
+    Step step{in, nullptr, 0, 0, 0, 0};
     const bool memory = form == Form::load || form == Form::store;
-    switch (form) {
-      case Form::immediate: case Form::move: case Form::convert: case Form::bitcast:
-      case Form::unary: case Form::binary: case Form::shift: case Form::ternary:
-      case Form::compare: case Form::select: case Form::load: case Form::store: break;
-      default:
-        return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
-                    isa::info(in.op).name);
+    if (!memory && form != Form::immediate && form != Form::bitcast) {
+      step.kernel = form == Form::convert ? isa::convert_kernel(in.type, in.from) : isa::arithmetic_kernel(in);
+      if (!step.kernel) step.kernel = isa::math_kernel(in);
+      if (!step.kernel)
+        return fail(ErrorCode::unsupported, "instruction {} in a pointwise program", isa::info(in.op).name);
     }
     auto slot = [&](Register r) { return r.valid() ? slot_of[r.index] : Register::kNone; };
     step.a = memory ? Register::kNone : slot(in.a);  // the address is the element's index
@@ -137,10 +133,11 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
 Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Tensor> outputs,
                             int64_t begin, int64_t end) const {
   alignas(64) std::byte memory[kMaxSlots][kBlock * 8];
-  std::array<const std::byte*, kMaxSlots> at{};
+  std::array<std::byte*, kMaxSlots> at{};
   for (int64_t position = begin; position < end; position += kBlock) {
     const int64_t count = std::min(kBlock, end - position);
-    auto pointer = [&](uint32_t slot) { return slot == Register::kNone ? nullptr : at[slot]; };
+    const isa::Lanes lanes{nullptr, static_cast<uint32_t>(count), true};
+    auto pointer = [&](uint32_t slot) -> std::byte* { return slot == Register::kNone ? nullptr : at[slot]; };
     for (const Step& step : steps_) {
       const Instruction& in = step.instruction;
       if (in.op == Opcode::load) {
@@ -150,8 +147,15 @@ Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Ten
         const size_t size = size_of(out.dtype);
         std::memcpy(out.data + position * size, pointer(step.b), count * size);
       } else {
-        HOLOGRAM_CHECK(evaluate_block(in, memory[step.dst], pointer(step.a), pointer(step.b),
-                                      pointer(step.c), count));
+        std::byte* const dst = memory[step.dst];
+        const size_t size = size_of(in.type);
+        if (in.op == Opcode::imm) {
+          for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * size, &in.immediate, size);
+        } else if (in.op == Opcode::bitcast) {
+          std::memcpy(dst, pointer(step.a), count * size);
+        } else if (step.kernel({dst, pointer(step.a), pointer(step.b), pointer(step.c)}, lanes) != isa::kNoLane) {
+          return fail(ErrorCode::trap, "{}: division by zero, or a shift by the type's width or more", isa::info(in.op).name);
+        }
         at[step.dst] = memory[step.dst];
       }
     }

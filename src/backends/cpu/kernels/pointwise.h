@@ -3,7 +3,8 @@
 // The program's arrays are its operands: first the inputs (read), then the outputs (write). Thread
 // i loads element i of each input and stores element i of each output; the runner turns broadcasting
 // into dense blocks, so the program never sees a stride. This evaluator is the way to run such a
-// program without native code: each instruction is one loop over a block that stays in cache.
+// program without native code: each instruction is one of the interpreter's lane kernels over a
+// block that stays in cache, so the results are the interpreter's bit for bit.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/tensor.h"
+#include "isa/lanes/lanes.h"
 #include "isa/program.h"
 #include "support/result.h"
 #include "support/thread_pool.h"
@@ -38,7 +40,8 @@ class Pointwise {
  private:
   struct Step {
     isa::Instruction instruction;
-    uint32_t dst, a, b, c;  // slots
+    isa::LaneKernel kernel = nullptr;  // null: load, store, immediate, bitcast
+    uint32_t dst, a, b, c;             // slots
   };
   struct Operand;
   Status run_range(std::span<const Operand> inputs, std::span<const Tensor> outputs, int64_t begin,

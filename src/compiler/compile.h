@@ -1,0 +1,25 @@
+// compiler: a graph -> a `.holo` archive, as an ordered list of steps.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "support/shape.h"
+
+namespace hologram::compiler {
+
+struct CompileOptions {
+  // Shapes for inputs by name, in place of the model's own: --shape x=1,3,224,224.
+  std::map<std::string, Shape, std::less<>> shapes;
+  // 0..4: what each step prints to standard error. 1: names and times, 3: the graph after each.
+  int debug = 0;
+};
+
+// The bytes of the archive.
+Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions& options = {});
+Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model, const CompileOptions& options = {});
+
+}  // namespace hologram::compiler

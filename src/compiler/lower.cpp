@@ -1,0 +1,206 @@
+#include "compiler/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "compiler/memory_plan.h"
+#include "graph/operator.h"
+#include "graph/pointwise.h"
+#include "isa/binary.h"
+
+namespace hologram::compiler {
+namespace {
+
+using graph::Graph;
+using graph::kNoValue;
+using graph::Node;
+using graph::Tensor;
+using graph::ValueId;
+using graph::ValueType;
+
+std::unique_ptr<archive::TypeT> lower_type(const ValueType& type) {
+  auto result = std::make_unique<archive::TypeT>();
+  result->kind = static_cast<uint8_t>(type.kind);
+  result->dtype = static_cast<uint8_t>(type.dtype);
+  if (type.shape) {
+    result->has_shape = true;
+    for (const Dim& dim : *type.shape) {
+      auto d = std::make_unique<archive::DimT>();
+      if (dim.is_symbol()) d->symbol = dim.symbol();
+      else d->value = dim.value();
+      result->dims.push_back(std::move(d));
+    }
+  }
+  if (type.element) result->element = lower_type(*type.element);
+  return result;
+}
+
+class Lowerer {
+ public:
+  Lowered take() { return std::move(result_); }
+
+  Result<std::unique_ptr<archive::PlanT>> plan(const Graph& graph) {
+    auto plan = std::make_unique<archive::PlanT>();
+    plan->name = graph.name;
+    for (ValueId id = 0; id < graph.value_count(); ++id) {
+      const graph::ValueInfo& info = graph.value(id);
+      auto value = std::make_unique<archive::ValueT>();
+      value->name = info.name;
+      value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32));
+      if (info.constant) {
+        value->storage = archive::Storage::constant;
+        value->constant = add_constant(*info.constant);
+      }
+      plan->values.push_back(std::move(value));
+    }
+    for (ValueId id : graph.inputs) plan->values[id]->storage = archive::Storage::input;
+    for (const Graph::Capture& c : graph.captures)
+      if (!graph.value(c.inner).constant) plan->values[c.inner]->storage = archive::Storage::capture;
+    plan->inputs = graph.inputs;
+    plan->outputs = graph.outputs;
+    plan->output_names = graph.output_names;
+    for (const Node& node : graph.nodes) {
+      auto step = lower_node(graph, node);
+      if (!step) return fail(std::move(step).error(), node.describe());
+      plan->steps.push_back(*std::move(step));
+    }
+    place(graph, *plan);
+    return plan;
+  }
+
+  Result<void> root(const Graph& graph) {
+    HOLOGRAM_TRY(result_.model.plan, plan(graph));
+    result_.model.producer = "hologram";
+    return {};
+  }
+
+ private:
+  int32_t add_constant(const Tensor& tensor) {
+    // The same view is the same constant; equal bytes elsewhere are merged by the writer.
+    const auto key = std::tuple(tensor.data, tensor.dtype, std::vector<int64_t>(tensor.dims.begin(), tensor.dims.end()));
+    auto [found, fresh] = seen_.try_emplace(key, static_cast<int32_t>(result_.constants.size()));
+    if (!fresh) return found->second;
+    auto entry = std::make_unique<archive::ConstantT>();
+    entry->dtype = static_cast<uint8_t>(tensor.dtype);
+    entry->dims.assign(tensor.dims.begin(), tensor.dims.end());
+    if (tensor.dtype == DType::string) entry->strings.assign(tensor.strings().begin(), tensor.strings().end());
+    result_.model.constants.push_back(std::move(entry));
+    result_.constants.push_back(tensor);
+    return found->second;
+  }
+
+  Result<std::unique_ptr<archive::StepT>> lower_node(const Graph& graph, const Node& node) {
+    auto step = std::make_unique<archive::StepT>();
+    HOLOGRAM_TRY(const graph::Operator* entry, graph::operator_of(node));
+    HOLOGRAM_TRY(const graph::Way way, graph::way_of(graph, node, *entry));
+    step->name = node.name;
+    step->outputs = node.outputs;
+    if (way == graph::Way::pointwise) {
+      for (ValueId id : node.inputs)
+        if (id != kNoValue && std::ranges::find(step->inputs, id) == step->inputs.end()) step->inputs.push_back(id);
+      step->kind = archive::StepKind::program;
+      step->kernel = node.op;
+      HOLOGRAM_TRY(isa::Program program, graph::pointwise_program(graph, std::span(&node, 1), step->inputs, step->outputs));
+      step->program = add_program(program);
+      return step;
+    }
+    if (way == graph::Way::composition) return fail(ErrorCode::internal, "a composition that was not expanded");
+    step->kind = way == graph::Way::control_flow ? archive::StepKind::control : archive::StepKind::kernel;
+    step->kernel = way == graph::Way::control_flow ? node.op : entry->kernel;
+    step->inputs = node.inputs;
+    for (const graph::Attribute& a : node.attributes) {
+      auto attribute = std::make_unique<archive::AttributeT>();
+      attribute->name = a.name;
+      attribute->kind = static_cast<uint8_t>(a.kind);
+      attribute->integer = a.integer;
+      attribute->number = a.number;
+      attribute->text = a.text;
+      attribute->integers = a.integers;
+      attribute->numbers = a.numbers;
+      attribute->texts = a.texts;
+      if (a.kind == graph::Attribute::Kind::tensor) attribute->constant = add_constant(a.tensor);
+      step->attributes.push_back(std::move(attribute));
+    }
+    for (const graph::Subgraph& s : node.subgraphs) {
+      auto sub = std::make_unique<archive::SubplanT>();
+      sub->name = s.name;
+      HOLOGRAM_TRY(sub->plan, plan(*s.graph));
+      for (const Graph::Capture& c : s.graph->captures) {
+        if (s.graph->value(c.inner).constant) continue;
+        sub->outer.push_back(c.outer);
+        sub->inner.push_back(c.inner);
+      }
+      step->subplans.push_back(std::move(sub));
+    }
+    return step;
+  }
+
+  int32_t add_program(const isa::Program& program) {
+    const std::vector<std::byte> bytes = isa::encode(program);
+    auto [found, fresh] = programs_.try_emplace(bytes, static_cast<int32_t>(result_.model.programs.size()));
+    if (!fresh) return found->second;
+    auto entry = std::make_unique<archive::ProgramT>();
+    for (std::byte b : bytes) entry->code.push_back(static_cast<uint8_t>(b));
+    result_.model.programs.push_back(std::move(entry));
+    return found->second;
+  }
+
+  // Values of known size that a step makes get a place in the arena.
+  static void place(const Graph& graph, archive::PlanT& plan) {
+    constexpr uint32_t kNever = 0xffffffff;
+    const uint32_t steps = static_cast<uint32_t>(plan.steps.size());
+    std::vector<uint32_t> first(plan.values.size(), kNever), last(plan.values.size(), 0);
+    for (uint32_t at = 0; at < steps; ++at) {
+      const archive::StepT& step = *plan.steps[at];
+      auto use = [&](uint32_t id) { if (id != kNoValue) last[id] = at; };
+      for (uint32_t id : step.inputs) use(id);
+      for (const auto& sub : step.subplans) for (uint32_t id : sub->outer) use(id);
+      for (uint32_t id : step.outputs) if (id != kNoValue) first[id] = at, use(id);
+    }
+    for (uint32_t id : plan.outputs) last[id] = steps;
+    std::vector<uint32_t> ids;
+    std::vector<Lifetime> lifetimes;
+    for (uint32_t id = 0; id < plan.values.size(); ++id) {
+      const ValueType& type = graph.value(id).type;
+      if (first[id] == kNever || plan.values[id]->storage != archive::Storage::pool) continue;
+      if (!type.has_static_shape() || type.dtype == DType::string) {
+        if (last[id] < steps) plan.steps[last[id]]->release.push_back(id);
+        continue;
+      }
+      auto count = type.shape->element_count();
+      if (!count) continue;
+      ids.push_back(id);
+      lifetimes.push_back({bytes_for(type.dtype, *count), first[id], last[id]});
+    }
+    const MemoryPlan memory = plan_memory(lifetimes);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      archive::ValueT& value = *plan.values[ids[i]];
+      value.storage = archive::Storage::arena;
+      value.offset = memory.offsets[i];
+      value.size = lifetimes[i].size;
+    }
+    plan.arena = memory.total;
+  }
+
+  Lowered result_;
+  std::map<std::tuple<std::byte*, DType, std::vector<int64_t>>, int32_t> seen_;
+  std::map<std::vector<std::byte>, int32_t> programs_;
+};
+
+}  // namespace
+
+std::vector<std::span<const std::byte>> Lowered::constant_bytes() const {
+  std::vector<std::span<const std::byte>> result;
+  for (const Tensor& t : constants)
+    result.push_back(t.dtype == DType::string ? std::span<const std::byte>() : std::span<const std::byte>(t.data, t.bytes()));
+  return result;
+}
+
+Result<Lowered> lower(const Graph& graph) {
+  Lowerer lowerer;
+  HOLOGRAM_CHECK(lowerer.root(graph));
+  return lowerer.take();
+}
+
+}  // namespace hologram::compiler

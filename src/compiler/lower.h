@@ -1,0 +1,20 @@
+// Lowering: a resolved graph -> the plan of an archive, with its programs and constants.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "archive/archive.h"
+#include "graph/graph.h"
+
+namespace hologram::compiler {
+
+struct Lowered {
+  archive::ModelT model;
+  std::vector<graph::Tensor> constants;  // one an entry of model.constants
+  std::vector<std::span<const std::byte>> constant_bytes() const;
+};
+
+Result<Lowered> lower(const graph::Graph& graph);
+
+}  // namespace hologram::compiler

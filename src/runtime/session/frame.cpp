@@ -1,0 +1,146 @@
+#include "runtime/session/frame.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hologram::runtime {
+
+using kernels::Dims;
+using kernels::Tensor;
+using kernels::Value;
+
+Result<std::byte*> Scratch::take(size_t bytes) {
+  const size_t size = align_up(std::max<size_t>(bytes, 1), kAlignment);
+  if (blocks_.empty() || blocks_.back().size() - used_ < size) {
+    HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(std::max<size_t>(size, 1 << 16)));
+    blocks_.push_back(std::move(block));
+    used_ = 0;
+  }
+  std::byte* result = blocks_.back().data() + used_;
+  used_ += size;
+  in_blocks_ += size;
+  return result;
+}
+
+void Scratch::reset() {
+  if (blocks_.size() > 1) {
+    // One block that would have held it all, for next time.
+    blocks_.clear();
+    if (auto block = AlignedBytes::allocate(in_blocks_)) blocks_.push_back(*std::move(block));
+  }
+  used_ = in_blocks_ = 0;
+}
+
+namespace {
+
+class StepMemory : public kernels::KernelMemory {
+ public:
+  StepMemory(Frame& frame, const LoadedStep& step, Scratch& scratch) : frame_(frame), step_(step), scratch_(scratch) {}
+  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
+    return frame_.allocate(step_.outputs[index], dtype, dims);
+  }
+  Result<std::byte*> scratch(size_t bytes) override { return scratch_.take(bytes); }
+
+ private:
+  Frame& frame_;
+  const LoadedStep& step_;
+  Scratch& scratch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
+  auto frame = std::make_unique<Frame>();
+  frame->plan_ = &plan;
+  if (plan.arena > 0) {
+    HOLOGRAM_TRY(frame->arena_, AlignedBytes::allocate(plan.arena));
+  }
+  frame->values_ = plan.initial;
+  frame->blocks_.resize(plan.values.size());
+  frame->children_.resize(plan.child_frames);
+  return frame;
+}
+
+Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
+  const LoadedValue& value = plan_->values[id];
+  if (dtype == DType::string) return Tensor::allocate(dtype, dims);
+  Tensor tensor{dtype, dims};
+  const uint64_t bytes = tensor.bytes();
+  if (value.storage == archive::Storage::arena) {
+    if (bytes != value.size)
+      return fail(ErrorCode::internal, "a result of shape {} ({} bytes) where {} bytes were planned", dims.to_string(), bytes, value.size);
+    tensor.data = arena_.data() + value.offset;
+    return tensor;
+  }
+  std::shared_ptr<AlignedBytes>& block = blocks_[id];
+  values_[id] = Value();  // its own claim on the block ends here
+  if (!block || block.use_count() > 1 || block->size() < bytes) {
+    HOLOGRAM_TRY(AlignedBytes fresh, AlignedBytes::allocate(std::max<uint64_t>(bytes, 64)));
+    block = std::make_shared<AlignedBytes>(std::move(fresh));
+  }
+  tensor.data = block->data();
+  tensor.owner = block;
+  return tensor;
+}
+
+Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
+  std::unique_ptr<Frame>& child = children_[step.first_frame + index];
+  const LoadedSubplan& sub = step.subplans[index];
+  if (!child) {
+    HOLOGRAM_TRY(child, create(*sub.plan));
+  }
+  for (size_t i = 0; i < sub.outer.size(); ++i) child->values_[sub.inner[i]] = values_[sub.outer[i]];
+  return child.get();
+}
+
+Status Frame::run_program(const LoadedStep& step) {
+  Dims dims;
+  operands_.clear();
+  for (uint32_t id : step.inputs) {
+    operands_.push_back(values_[id].tensor);
+    HOLOGRAM_TRY(dims, kernels::broadcast_dims(dims, values_[id].tensor.dims));
+  }
+  const size_t inputs = operands_.size();
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    HOLOGRAM_TRY(Tensor out, allocate(step.outputs[i], step.output_types[i], dims));
+    values_[step.outputs[i]] = Value(out);
+    operands_.push_back(std::move(out));
+  }
+  const std::span<const Tensor> all(operands_);
+  return step.program->run(all.first(inputs), all.subspan(inputs), dims, ThreadPool::shared());
+}
+
+Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
+  inputs_.clear();
+  for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? Value() : values_[id]);
+  outputs_.assign(step.outputs.size(), Value());
+  StepMemory memory(*this, step, context.scratch);
+  kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory, ThreadPool::shared());
+  Status status = kernels::run_kernel(*step.kernel, kernel);
+  context.scratch.reset();
+  HOLOGRAM_CHECK(std::move(status));
+  for (size_t i = 0; i < step.outputs.size(); ++i) values_[step.outputs[i]] = std::move(outputs_[i]);
+  inputs_.clear();
+  return {};
+}
+
+Status Frame::run_step(const LoadedStep& step, RunContext& context) {
+  if (step.program) return run_program(step);
+  if (step.kernel) return run_kernel(step, context);
+  return run_control(*this, step, context);
+}
+
+Status Frame::run(RunContext& context) {
+  std::vector<StepTime>* times = std::exchange(context.times, nullptr);
+  for (const LoadedStep& step : plan_->steps) {
+    const auto start = times ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    Status status = run_step(step, context);
+    if (!status) return fail(std::move(status).error(), "step '" + step.name + "' (" + step.label + ")");
+    if (times)
+      times->push_back({step.name, step.label, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+    for (uint32_t id : step.release) values_[id] = Value();
+  }
+  return {};
+}
+
+}  // namespace hologram::runtime

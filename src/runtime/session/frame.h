@@ -1,0 +1,61 @@
+// Frame: the values of one run of one plan, and the memory they live in. Kept and used again by
+// later runs, so that a run of a shape seen before allocates nothing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/session/loaded_plan.h"
+#include "support/aligned.h"
+
+namespace hologram::runtime {
+
+// Scratch memory of kernels: grows to what the largest needed, then stays.
+class Scratch {
+ public:
+  Result<std::byte*> take(size_t bytes);
+  // Forgets what was taken; called after each kernel.
+  void reset();
+
+ private:
+  std::vector<AlignedBytes> blocks_;
+  size_t used_ = 0;      // of the last block
+  size_t in_blocks_ = 0; // bytes taken since the last reset
+};
+
+struct RunContext {
+  Scratch scratch;
+  std::vector<StepTime>* times = nullptr;  // of the outermost plan
+};
+
+class Frame {
+ public:
+  static Result<std::unique_ptr<Frame>> create(const LoadedPlan& plan);
+
+  const LoadedPlan& plan() const { return *plan_; }
+  kernels::Value& value(uint32_t id) { return values_[id]; }
+  // Runs all steps; inputs and captures have been set.
+  Status run(RunContext& context);
+  // Memory for a value that a step makes.
+  Result<kernels::Tensor> allocate(uint32_t id, DType dtype, const kernels::Dims& dims);
+  // The frame of the `index`-th subplan of a step, with its captures set.
+  Result<Frame*> child(const LoadedStep& step, size_t index);
+
+ private:
+  Status run_step(const LoadedStep& step, RunContext& context);
+  Status run_program(const LoadedStep& step);
+  Status run_kernel(const LoadedStep& step, RunContext& context);
+
+  const LoadedPlan* plan_ = nullptr;
+  AlignedBytes arena_;
+  std::vector<kernels::Value> values_;
+  std::vector<std::shared_ptr<AlignedBytes>> blocks_;  // one a pooled value, kept between runs
+  std::vector<std::unique_ptr<Frame>> children_;
+  std::vector<kernels::Value> inputs_, outputs_;  // of the step that runs
+  std::vector<kernels::Tensor> operands_;
+};
+
+// If, Loop, Scan: see control.cpp.
+Status run_control(Frame& frame, const LoadedStep& step, RunContext& context);
+
+}  // namespace hologram::runtime

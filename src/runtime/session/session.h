@@ -1,0 +1,57 @@
+// Session: runs the plan of an archive.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+#include "backends/cpu/kernels/tensor.h"
+#include "support/shape.h"
+
+namespace hologram::runtime {
+
+// An input or output: its name and what is known of it before a run.
+struct PortInfo {
+  enum class Kind : uint8_t { tensor = 1, sequence = 2, optional = 3 };
+  std::string name;
+  Kind kind = Kind::tensor;
+  DType dtype = DType::f32;     // of the tensors inside, for sequences and optionals
+  std::optional<Shape> shape;   // symbols are bound by the inputs of a run
+};
+
+// Where the time of a run went.
+struct StepTime {
+  std::string name, kernel;
+  double milliseconds;
+};
+
+// An opened archive, ready to run. Immutable: run() may be called from any number of threads; each
+// run has its own activations, the constants are shared. Activations are kept for the next run.
+class Session {
+ public:
+  static Result<Session> open(const std::filesystem::path& path, const archive::OpenOptions& options = {});
+  static Result<Session> open(archive::Archive archive);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  std::span<const PortInfo> inputs() const;
+  std::span<const PortInfo> outputs() const;
+
+  // One value an input, in order; one an output. Results own their memory.
+  Result<std::vector<kernels::Value>> run(std::span<const kernels::Value> inputs) const;
+  // Results are written into the caller's tensors, whose type and shape must be the outputs'.
+  Status run_into(std::span<const kernels::Value> inputs, std::span<const kernels::Tensor> outputs) const;
+  // The same as run(), with the time of every step of the outermost plan.
+  Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs, std::vector<StepTime>& times) const;
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hologram::runtime

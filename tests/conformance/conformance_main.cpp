@@ -1,0 +1,55 @@
+// hologram-conformance: runs ONNX suites through the whole path and says what passes.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "isolate.h"
+#include "report.h"
+
+int main(int argc, char** argv) {
+  using namespace hologram::conformance;
+  CLI::App app("Runs ONNX conformance suites: compile each model, run it, compare the results.");
+  app.footer("Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax --list-failures");
+  std::vector<std::string> folders;
+  std::string filter, json;
+  bool list = false, quiet = false, in_process = false;
+  unsigned jobs = 2, seconds = 60;
+  app.add_option("suites", folders, "Folders of NAME/model.onnx, or one such NAME")->required();
+  app.add_option("--filter", filter, "Only cases whose name contains this");
+  app.add_option("--json", json, "Write every result to this file");
+  app.add_flag("--list-failures", list, "Print every case that does not pass, with its reason");
+  app.add_flag("--quiet", quiet, "Print the last line only");
+  app.add_flag("--in-process", in_process, "No child processes: for debuggers");
+  app.add_option("--jobs", jobs, "Cases run side by side")->capture_default_str();
+  app.add_option("--timeout", seconds, "Seconds a case may take")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+
+  std::vector<Entry> entries;
+  std::vector<std::filesystem::path> cases;
+  for (const std::string& folder : folders) {
+    const auto found = find_cases(folder);
+    if (found.empty()) {
+      fmt::print(stderr, "{}: no folder with a model.onnx here\n", folder);
+      return 2;
+    }
+    for (const auto& path : found)
+      if (path.filename().string().find(filter) != std::string::npos) {
+        cases.push_back(path);
+        entries.push_back({path, {}});
+      }
+  }
+  if (in_process)
+    for (size_t i = 0; i < cases.size(); ++i) entries[i].result = run_case(cases[i]);
+  else
+    run_isolated(cases, jobs, seconds, [&](size_t i, CaseResult result) { entries[i].result = std::move(result); });
+
+  if (!json.empty() && !write_json(entries, json)) {
+    fmt::print(stderr, "{}: cannot be written\n", json);
+    return 2;
+  }
+  if (list) print_failures(entries);
+  else if (!quiet) print_groups(entries);
+  print_summary(entries);
+  return std::ranges::all_of(entries, [](const Entry& e) { return e.result.outcome == Outcome::passed; }) ? 0 : 1;
+}
