@@ -54,7 +54,8 @@ class Archive {
 
 // The bytes of an archive. `constants[i]` are the bytes of model.constants[i]; offsets and sizes
 // are filled in here, equal bytes are stored once.
-Result<std::vector<std::byte>> write(ModelT& model, std::span<const std::span<const std::byte>> constants);
+Result<std::vector<std::byte>> write(ModelT& model,
+                                     std::span<const std::span<const std::byte>> constants);
 
 // Every index and range of the plan is inside what it points into; called by open().
 Status check(const Model& model, uint64_t constant_bytes);

@@ -16,15 +16,19 @@ size_t length(const V* vector) {
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
 Status check_type(const Type* type, int depth = 0) {
-  if (!type || depth > kMaxDepth || type->kind() < 1 || type->kind() > 3) return bad("a value without a type");
+  if (!type || depth > kMaxDepth || type->kind() < 1 || type->kind() > 3)
+    return bad("a value without a type");
   if (type->kind() == 1)
-    return !dtype_from_code(type->dtype()) ? bad("an unknown element type") : length(type->dims()) > kMaxRank ? bad("too many dimensions") : Status{};
+    return !dtype_from_code(type->dtype())   ? bad("an unknown element type")
+           : length(type->dims()) > kMaxRank ? bad("too many dimensions")
+                                             : Status{};
   return check_type(type->element(), depth + 1);
 }
 
 Status check_ids(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool may_be_left_out) {
   for (size_t i = 0; i < length(ids); ++i)
-    if (ids->Get(i) >= values && !(may_be_left_out && ids->Get(i) == kNone)) return bad("a value that does not exist");
+    if (ids->Get(i) >= values && !(may_be_left_out && ids->Get(i) == kNone))
+      return bad("a value that does not exist");
   return {};
 }
 
@@ -35,9 +39,11 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     const Value* value = plan->values()->Get(i);
     HOLOGRAM_CHECK(check_type(value->type()));
     if (value->storage() > Storage::capture) return bad("an unknown storage");
-    if (value->storage() == Storage::constant && (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants))
+    if (value->storage() == Storage::constant &&
+        (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants))
       return bad("a constant that does not exist");
-    if (value->storage() == Storage::arena && (value->offset() > plan->arena() || value->size() > plan->arena() - value->offset()))
+    if (value->storage() == Storage::arena &&
+        (value->offset() > plan->arena() || value->size() > plan->arena() - value->offset()))
       return bad("a value outside the arena");
   }
   HOLOGRAM_CHECK(check_ids(plan->inputs(), values, false));
@@ -48,19 +54,22 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     HOLOGRAM_CHECK(check_ids(step->inputs(), values, true));
     HOLOGRAM_CHECK(check_ids(step->outputs(), values, true));
     HOLOGRAM_CHECK(check_ids(step->release(), values, false));
-    if (step->kind() == StepKind::program && (step->program() < 0 || static_cast<size_t>(step->program()) >= length(model.programs())))
+    if (step->kind() == StepKind::program &&
+        (step->program() < 0 || static_cast<size_t>(step->program()) >= length(model.programs())))
       return bad("a program that does not exist");
     if (step->kind() != StepKind::program && !step->kernel()) return bad("a step without a kernel");
     for (size_t k = 0; k < length(step->attributes()); ++k) {
       const Attribute* attribute = step->attributes()->Get(k);
       if (!attribute->name() || attribute->kind() > 6) return bad("a malformed attribute");
-      if (attribute->kind() == 6 && (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants))
+      if (attribute->kind() == 6 &&
+          (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants))
         return bad("a constant that does not exist");
     }
     for (size_t k = 0; k < length(step->subplans()); ++k) {
       const Subplan* sub = step->subplans()->Get(k);
       HOLOGRAM_CHECK(check_plan(sub->plan(), model, depth + 1));
-      if (!sub->name() || length(sub->outer()) != length(sub->inner())) return bad("a malformed subplan");
+      if (!sub->name() || length(sub->outer()) != length(sub->inner()))
+        return bad("a malformed subplan");
       HOLOGRAM_CHECK(check_ids(sub->outer(), values, false));
       HOLOGRAM_CHECK(check_ids(sub->inner(), length(sub->plan()->values()), false));
     }
@@ -78,13 +87,15 @@ Status check(const Model& model, uint64_t constant_bytes) {
     uint64_t count = 1;
     for (size_t k = 0; k < length(constant->dims()); ++k) {
       const int64_t dim = constant->dims()->Get(k);
-      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > (uint64_t{1} << 56))
+      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
+          count > (uint64_t{1} << 56))
         return bad("a constant of impossible shape");
     }
     if (*dtype == DType::string) {
       if (length(constant->strings()) != count) return bad("a constant without its strings");
     } else if (constant->size() != bytes_for(*dtype, count) || constant->offset() % 64 != 0 ||
-               constant->offset() > constant_bytes || constant->size() > constant_bytes - constant->offset()) {
+               constant->offset() > constant_bytes ||
+               constant->size() > constant_bytes - constant->offset()) {
       return bad("a constant outside its section");
     }
   }

@@ -14,31 +14,41 @@ bool all_zero(std::span<const std::byte> bytes) {
 }
 
 Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(Header)) return fail(ErrorCode::corrupt, "not a .holo archive: only {} bytes", bytes.size());
+  if (bytes.size() < sizeof(Header))
+    return fail(ErrorCode::corrupt, "not a .holo archive: only {} bytes", bytes.size());
   Header header;
   std::memcpy(&header, bytes.data(), sizeof(header));
-  if (header.magic != kMagic) return fail(ErrorCode::corrupt, "not a .holo archive: it does not begin with HOLO");
+  if (header.magic != kMagic)
+    return fail(ErrorCode::corrupt, "not a .holo archive: it does not begin with HOLO");
   if (header.version != kVersion)
-    return fail(ErrorCode::unsupported, "archive version {}; this reader knows version {}: compile the model again", header.version, kVersion);
-  if (header.hash != header_hash(header) || header.reserved != 0) return fail(ErrorCode::corrupt, "the header is damaged");
+    return fail(ErrorCode::unsupported,
+                "archive version {}; this reader knows version {}: compile the model again",
+                header.version, kVersion);
+  if (header.hash != header_hash(header) || header.reserved != 0)
+    return fail(ErrorCode::corrupt, "the header is damaged");
   if (header.file_size != bytes.size())
-    return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(), header.file_size);
+    return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(),
+                header.file_size);
   if (header.section_count > 1024 || header.table_offset > bytes.size() ||
       bytes.size() - header.table_offset != header.section_count * sizeof(Entry))
     return fail(ErrorCode::corrupt, "the section table lies outside the file");
   std::vector<Entry> entries(header.section_count);
   std::memcpy(entries.data(), bytes.data() + header.table_offset, entries.size() * sizeof(Entry));
-  if (hash128(std::as_bytes(std::span(entries))) != header.table_hash) return fail(ErrorCode::corrupt, "the section table is damaged");
+  if (hash128(std::as_bytes(std::span(entries))) != header.table_hash)
+    return fail(ErrorCode::corrupt, "the section table is damaged");
   uint64_t end = sizeof(Header);
   for (const Entry& entry : entries) {  // in order, with nothing but zeros between them
-    if (entry.offset < end || entry.offset > header.table_offset || entry.size > header.table_offset - entry.offset)
+    if (entry.offset < end || entry.offset > header.table_offset ||
+        entry.size > header.table_offset - entry.offset)
       return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
-    if (!all_zero(bytes.subspan(end, entry.offset - end))) return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+    if (!all_zero(bytes.subspan(end, entry.offset - end)))
+      return fail(ErrorCode::corrupt, "bytes between sections are not zero");
     if (hash128(bytes.subspan(entry.offset, entry.size)) != entry.hash)
       return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(entry.kind));
     end = entry.offset + entry.size;
   }
-  if (!all_zero(bytes.subspan(end, header.table_offset - end))) return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+  if (!all_zero(bytes.subspan(end, header.table_offset - end)))
+    return fail(ErrorCode::corrupt, "bytes between sections are not zero");
   return entries;
 }
 
@@ -53,7 +63,8 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
     if (entry.kind != SectionKind::plan) continue;
-    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(section.data()), section.size(), 128, 100'000'000);
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(section.data()), section.size(),
+                                   128, 100'000'000);
     if (!VerifyModelBuffer(verifier)) return fail(ErrorCode::corrupt, "the plan is malformed");
     archive.model_ = GetModel(section.data());
   }

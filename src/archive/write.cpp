@@ -17,9 +17,11 @@ struct ByHash {
 
 }  // namespace
 
-Result<std::vector<std::byte>> write(ModelT& model, std::span<const std::span<const std::byte>> constants) {
+Result<std::vector<std::byte>> write(ModelT& model,
+                                     std::span<const std::span<const std::byte>> constants) {
   if (constants.size() != model.constants.size())
-    return fail(ErrorCode::internal, "{} constants for {} entries", constants.size(), model.constants.size());
+    return fail(ErrorCode::internal, "{} constants for {} entries", constants.size(),
+                model.constants.size());
   // Where each constant goes; the same bytes go to the same place.
   std::map<Hash128, size_t, ByHash> seen;
   uint64_t constant_bytes = 0;
@@ -47,13 +49,16 @@ Result<std::vector<std::byte>> write(ModelT& model, std::span<const std::span<co
   std::memcpy(bytes.data() + plan_offset, builder.GetBufferPointer(), builder.GetSize());
   for (size_t i : stored)
     if (!constants[i].empty())
-      std::memcpy(bytes.data() + constants_offset + model.constants[i]->offset, constants[i].data(), constants[i].size());
+      std::memcpy(bytes.data() + constants_offset + model.constants[i]->offset, constants[i].data(),
+                  constants[i].size());
 
   Entry entries[2] = {{SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
                       {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
-  for (Entry& entry : entries) entry.hash = hash128(std::span(bytes).subspan(entry.offset, entry.size));
+  for (Entry& entry : entries)
+    entry.hash = hash128(std::span(bytes).subspan(entry.offset, entry.size));
   std::memcpy(bytes.data() + table_offset, entries, sizeof(entries));
-  Header header{kMagic, kVersion, total, 2, table_offset, hash128(std::as_bytes(std::span(entries))), 0, 0};
+  Header header{
+      kMagic, kVersion, total, 2, table_offset, hash128(std::as_bytes(std::span(entries))), 0, 0};
   header.hash = header_hash(header);
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;

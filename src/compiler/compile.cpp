@@ -21,7 +21,8 @@ Status apply_shapes(graph::Graph& graph, const CompileOptions& options) {
       if (info.name != name) continue;
       found = true;
       if (info.type.shape && info.type.shape->rank() != shape.rank())
-        return fail(ErrorCode::shape_mismatch, "input '{}' is {}; it cannot become {}", name, info.type.to_string(), shape.to_string());
+        return fail(ErrorCode::shape_mismatch, "input '{}' is {}; it cannot become {}", name,
+                    info.type.to_string(), shape.to_string());
       info.type.shape = shape;
     }
     if (!found) return fail(ErrorCode::not_found, "the model has no input '{}'", name);
@@ -37,19 +38,25 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     const auto start = std::chrono::steady_clock::now();
     HOLOGRAM_CHECK(body());
     HOLOGRAM_CHECK(in_context(verify(graph), [&] { return std::string("after ") + name; }));
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    if (options.debug >= 1) fmt::print(stderr, "{:<24} {:8.2f} ms  {} nodes\n", name, ms, graph.nodes.size());
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    if (options.debug >= 1)
+      fmt::print(stderr, "{:<24} {:8.2f} ms  {} nodes\n", name, ms, graph.nodes.size());
     if (options.debug >= 3) fmt::print(stderr, "{}\n", graph.to_text());
     return {};
   };
   HOLOGRAM_CHECK(step("apply shapes", [&] { return apply_shapes(graph, options); }));
   HOLOGRAM_CHECK(step("resolve", [&] { return graph::resolve(graph); }));
-  HOLOGRAM_CHECK(step("remove dead code", [&] { graph::remove_dead_code(graph); return Status(); }));
+  HOLOGRAM_CHECK(step("remove dead code", [&] {
+    graph::remove_dead_code(graph);
+    return Status();
+  }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   return archive::write(lowered.model, lowered.constant_bytes());
 }
 
-Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model, const CompileOptions& options) {
+Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model,
+                                            const CompileOptions& options) {
   HOLOGRAM_TRY(graph::Graph graph, onnx::read_model(model));
   return in_context(compile(std::move(graph), options), [&] { return model.string(); });
 }

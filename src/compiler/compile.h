@@ -20,6 +20,7 @@ struct CompileOptions {
 
 // The bytes of the archive.
 Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions& options = {});
-Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model, const CompileOptions& options = {});
+Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model,
+                                            const CompileOptions& options = {});
 
 }  // namespace hologram::compiler

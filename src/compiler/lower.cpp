@@ -27,8 +27,10 @@ std::unique_ptr<archive::TypeT> lower_type(const ValueType& type) {
     result->has_shape = true;
     for (const Dim& dim : *type.shape) {
       auto d = std::make_unique<archive::DimT>();
-      if (dim.is_symbol()) d->symbol = dim.symbol();
-      else d->value = dim.value();
+      if (dim.is_symbol())
+        d->symbol = dim.symbol();
+      else
+        d->value = dim.value();
       result->dims.push_back(std::move(d));
     }
   }
@@ -56,7 +58,8 @@ class Lowerer {
     }
     for (ValueId id : graph.inputs) plan->values[id]->storage = archive::Storage::input;
     for (const Graph::Capture& c : graph.captures)
-      if (!graph.value(c.inner).constant) plan->values[c.inner]->storage = archive::Storage::capture;
+      if (!graph.value(c.inner).constant)
+        plan->values[c.inner]->storage = archive::Storage::capture;
     plan->inputs = graph.inputs;
     plan->outputs = graph.outputs;
     plan->output_names = graph.output_names;
@@ -78,13 +81,15 @@ class Lowerer {
  private:
   int32_t add_constant(const Tensor& tensor) {
     // The same view is the same constant; equal bytes elsewhere are merged by the writer.
-    const auto key = std::tuple(tensor.data, tensor.dtype, std::vector<int64_t>(tensor.dims.begin(), tensor.dims.end()));
+    const auto key = std::tuple(tensor.data, tensor.dtype,
+                                std::vector<int64_t>(tensor.dims.begin(), tensor.dims.end()));
     auto [found, fresh] = seen_.try_emplace(key, static_cast<int32_t>(result_.constants.size()));
     if (!fresh) return found->second;
     auto entry = std::make_unique<archive::ConstantT>();
     entry->dtype = static_cast<uint8_t>(tensor.dtype);
     entry->dims.assign(tensor.dims.begin(), tensor.dims.end());
-    if (tensor.dtype == DType::string) entry->strings.assign(tensor.strings().begin(), tensor.strings().end());
+    if (tensor.dtype == DType::string)
+      entry->strings.assign(tensor.strings().begin(), tensor.strings().end());
     result_.model.constants.push_back(std::move(entry));
     result_.constants.push_back(tensor);
     return found->second;
@@ -98,15 +103,19 @@ class Lowerer {
     step->outputs = node.outputs;
     if (way == graph::Way::pointwise) {
       for (ValueId id : node.inputs)
-        if (id != kNoValue && std::ranges::find(step->inputs, id) == step->inputs.end()) step->inputs.push_back(id);
+        if (id != kNoValue && std::ranges::find(step->inputs, id) == step->inputs.end())
+          step->inputs.push_back(id);
       step->kind = archive::StepKind::program;
       step->kernel = node.op;
-      HOLOGRAM_TRY(isa::Program program, graph::pointwise_program(graph, std::span(&node, 1), step->inputs, step->outputs));
+      HOLOGRAM_TRY(isa::Program program, graph::pointwise_program(graph, std::span(&node, 1),
+                                                                  step->inputs, step->outputs));
       step->program = add_program(program);
       return step;
     }
-    if (way == graph::Way::composition) return fail(ErrorCode::internal, "a composition that was not expanded");
-    step->kind = way == graph::Way::control_flow ? archive::StepKind::control : archive::StepKind::kernel;
+    if (way == graph::Way::composition)
+      return fail(ErrorCode::internal, "a composition that was not expanded");
+    step->kind =
+        way == graph::Way::control_flow ? archive::StepKind::control : archive::StepKind::kernel;
     step->kernel = way == graph::Way::control_flow ? node.op : entry->kernel;
     step->inputs = node.inputs;
     for (const graph::Attribute& a : node.attributes) {
@@ -138,7 +147,8 @@ class Lowerer {
 
   int32_t add_program(const isa::Program& program) {
     const std::vector<std::byte> bytes = isa::encode(program);
-    auto [found, fresh] = programs_.try_emplace(bytes, static_cast<int32_t>(result_.model.programs.size()));
+    auto [found, fresh] =
+        programs_.try_emplace(bytes, static_cast<int32_t>(result_.model.programs.size()));
     if (!fresh) return found->second;
     auto entry = std::make_unique<archive::ProgramT>();
     for (std::byte b : bytes) entry->code.push_back(static_cast<uint8_t>(b));
@@ -153,10 +163,14 @@ class Lowerer {
     std::vector<uint32_t> first(plan.values.size(), kNever), last(plan.values.size(), 0);
     for (uint32_t at = 0; at < steps; ++at) {
       const archive::StepT& step = *plan.steps[at];
-      auto use = [&](uint32_t id) { if (id != kNoValue) last[id] = at; };
+      auto use = [&](uint32_t id) {
+        if (id != kNoValue) last[id] = at;
+      };
       for (uint32_t id : step.inputs) use(id);
-      for (const auto& sub : step.subplans) for (uint32_t id : sub->outer) use(id);
-      for (uint32_t id : step.outputs) if (id != kNoValue) first[id] = at, use(id);
+      for (const auto& sub : step.subplans)
+        for (uint32_t id : sub->outer) use(id);
+      for (uint32_t id : step.outputs)
+        if (id != kNoValue) first[id] = at, use(id);
     }
     for (uint32_t id : plan.outputs) last[id] = steps;
     std::vector<uint32_t> ids;
@@ -193,7 +207,8 @@ class Lowerer {
 std::vector<std::span<const std::byte>> Lowered::constant_bytes() const {
   std::vector<std::span<const std::byte>> result;
   for (const Tensor& t : constants)
-    result.push_back(t.dtype == DType::string ? std::span<const std::byte>() : std::span<const std::byte>(t.data, t.bytes()));
+    result.push_back(t.dtype == DType::string ? std::span<const std::byte>()
+                                              : std::span<const std::byte>(t.data, t.bytes()));
   return result;
 }
 

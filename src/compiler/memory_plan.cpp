@@ -21,11 +21,14 @@ MemoryPlan place(std::span<const Lifetime> lifetimes, std::span<const uint32_t> 
       const Lifetime& o = lifetimes[other];
       if (o.last < value.first || value.last < o.first) continue;
       if (plan.offsets[other] >= offset + size) break;
-      offset = std::max(offset, plan.offsets[other] + align_up(std::max<uint64_t>(o.size, 1), kAlignment));
+      offset = std::max(offset,
+                        plan.offsets[other] + align_up(std::max<uint64_t>(o.size, 1), kAlignment));
     }
     plan.offsets[id] = offset;
     plan.total = std::max(plan.total, offset + size);
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, [&](uint32_t p) { return plan.offsets[p]; }), id);
+    placed.insert(
+        std::ranges::upper_bound(placed, offset, {}, [&](uint32_t p) { return plan.offsets[p]; }),
+        id);
   }
   return plan;
 }

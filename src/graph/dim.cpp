@@ -46,15 +46,20 @@ struct Parser {
       if (!b || text.empty() || text[0] != ')') return std::nullopt;
       text.remove_prefix(1);
       switch (op) {
-        case '+': return *a + *b;
-        case '-': return *a - *b;
-        case '*': return *a * *b;
-        case '/': return *b == 0 ? std::nullopt : std::optional(floor_div(*a, *b));
+        case '+':
+          return *a + *b;
+        case '-':
+          return *a - *b;
+        case '*':
+          return *a * *b;
+        case '/':
+          return *b == 0 ? std::nullopt : std::optional(floor_div(*a, *b));
       }
       return std::nullopt;
     }
     size_t length = text[0] == '-' ? 1 : 0;
-    while (length < text.size() && std::string_view("()+-*/").find(text[length]) == text.npos) ++length;
+    while (length < text.size() && std::string_view("()+-*/").find(text[length]) == text.npos)
+      ++length;
     const std::string_view word = text.substr(0, length);
     text.remove_prefix(length);
     int64_t number;
@@ -114,7 +119,8 @@ Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
   if (is(b, 1)) return a;
   if (equal_dims(a, b)) return a;
   if (numbers(a, b))
-    return fail(ErrorCode::shape_mismatch, "dimensions {} and {} do not broadcast", a.value(), b.value());
+    return fail(ErrorCode::shape_mismatch, "dimensions {} and {} do not broadcast", a.value(),
+                b.value());
   if (!a.is_symbol()) return a;
   if (!b.is_symbol()) return b;
   return unknown_dim();
@@ -128,7 +134,8 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
   for (size_t i = 0; i < shorter.rank(); ++i) {
     auto dim = broadcast_dim(longer[i + shift], shorter[i]);
     if (!dim)
-      return fail(ErrorCode::shape_mismatch, "shapes {} and {} do not broadcast", a.to_string(), b.to_string());
+      return fail(ErrorCode::shape_mismatch, "shapes {} and {} do not broadcast", a.to_string(),
+                  b.to_string());
     dims[i + shift] = *dim;
   }
   return Shape(std::move(dims));

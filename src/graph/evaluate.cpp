@@ -11,7 +11,9 @@ namespace {
 
 class HeapMemory : public kernels::KernelMemory {
  public:
-  Result<Tensor> output(size_t, DType dtype, const Dims& dims) override { return Tensor::allocate(dtype, dims); }
+  Result<Tensor> output(size_t, DType dtype, const Dims& dims) override {
+    return Tensor::allocate(dtype, dims);
+  }
   Result<std::byte*> scratch(size_t bytes) override {
     HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(std::max<size_t>(bytes, 1)));
     blocks_.push_back(std::move(block));
@@ -33,7 +35,8 @@ Result<std::vector<kernels::Value>> evaluate_pointwise(const Graph& graph, const
     inputs.push_back(values[i].tensor);
     HOLOGRAM_TRY(dims, kernels::broadcast_dims(dims, values[i].tensor.dims));
   }
-  HOLOGRAM_TRY(isa::Program program, pointwise_program(graph, std::span(&node, 1), ids, node.outputs));
+  HOLOGRAM_TRY(isa::Program program,
+               pointwise_program(graph, std::span(&node, 1), ids, node.outputs));
   HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
   HOLOGRAM_TRY(Tensor out, Tensor::allocate(graph.value(node.outputs[0]).type.dtype, dims));
   HOLOGRAM_CHECK(pointwise.run(inputs, std::span(&out, 1), dims, ThreadPool::shared()));
@@ -55,7 +58,8 @@ Result<std::vector<kernels::Value>> evaluate_node(const Graph& graph, const Node
   for (ValueId id : node.outputs)
     types.push_back(id == kNoValue ? DType::f32 : graph.value(id).type.innermost_dtype());
   HeapMemory memory;
-  kernels::KernelContext context(inputs, outputs, types, node.attributes, memory, ThreadPool::shared());
+  kernels::KernelContext context(inputs, outputs, types, node.attributes, memory,
+                                 ThreadPool::shared());
   HOLOGRAM_CHECK(kernels::run_kernel(*kernel, context));
   return outputs;
 }

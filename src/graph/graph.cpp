@@ -39,7 +39,8 @@ void Graph::mark_constant(ValueId id, Tensor tensor) {
       (tensor.dtype == DType::i64 || tensor.dtype == DType::i32)) {
     info.contents.emplace();
     for (int64_t i = 0; i < tensor.count(); ++i)
-      info.contents->push_back(tensor.dtype == DType::i64 ? tensor.as<int64_t>()[i] : tensor.as<int32_t>()[i]);
+      info.contents->push_back(tensor.dtype == DType::i64 ? tensor.as<int64_t>()[i]
+                                                          : tensor.as<int32_t>()[i]);
   }
   info.constant = std::move(tensor);
 }

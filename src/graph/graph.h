@@ -122,25 +122,51 @@ class NodeBuilder {
   ~NodeBuilder() { add(); }
   NodeBuilder(const NodeBuilder&) = delete;
 
-  NodeBuilder& input(ValueId value) { node_.inputs.push_back(value); return *this; }
+  NodeBuilder& input(ValueId value) {
+    node_.inputs.push_back(value);
+    return *this;
+  }
   NodeBuilder& inputs(std::span<const ValueId> values) {
     node_.inputs.insert(node_.inputs.end(), values.begin(), values.end());
     return *this;
   }
-  NodeBuilder& attribute(std::string name, int64_t value) { node_.attributes.set(std::move(name), value); return *this; }
-  NodeBuilder& attribute(std::string name, int value) { return attribute(std::move(name), int64_t{value}); }
-  NodeBuilder& attribute(std::string name, double value) { node_.attributes.set(std::move(name), value); return *this; }
-  NodeBuilder& attribute(std::string name, const char* value) { node_.attributes.set(std::move(name), std::string(value)); return *this; }
-  NodeBuilder& attribute(std::string name, std::vector<int64_t> value) { node_.attributes.set(std::move(name), std::move(value)); return *this; }
+  NodeBuilder& attribute(std::string name, int64_t value) {
+    node_.attributes.set(std::move(name), value);
+    return *this;
+  }
+  NodeBuilder& attribute(std::string name, int value) {
+    return attribute(std::move(name), int64_t{value});
+  }
+  NodeBuilder& attribute(std::string name, double value) {
+    node_.attributes.set(std::move(name), value);
+    return *this;
+  }
+  NodeBuilder& attribute(std::string name, const char* value) {
+    node_.attributes.set(std::move(name), std::string(value));
+    return *this;
+  }
+  NodeBuilder& attribute(std::string name, std::vector<int64_t> value) {
+    node_.attributes.set(std::move(name), std::move(value));
+    return *this;
+  }
   NodeBuilder& attributes(const Attributes& all) {
     for (const Attribute& a : all) node_.attributes.put(a);
     return *this;
   }
-  NodeBuilder& name(std::string name) { node_.name = std::move(name); return *this; }
+  NodeBuilder& name(std::string name) {
+    node_.name = std::move(name);
+    return *this;
+  }
   // How many outputs the node has; 1 unless said.
-  NodeBuilder& outputs(size_t count) { output_count_ = count; return *this; }
+  NodeBuilder& outputs(size_t count) {
+    output_count_ = count;
+    return *this;
+  }
 
-  ValueId output(size_t index = 0) { add(); return ids_[index]; }
+  ValueId output(size_t index = 0) {
+    add();
+    return ids_[index];
+  }
   operator ValueId() { return output(); }
 
  private:

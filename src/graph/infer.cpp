@@ -20,10 +20,14 @@ Wrapped unwrap(std::string_view type) {
 
 std::string_view kind_name(ValueType::Kind kind) {
   switch (kind) {
-    case ValueType::Kind::tensor: return "a tensor";
-    case ValueType::Kind::sequence: return "a sequence";
-    case ValueType::Kind::optional: return "an optional";
-    default: return "a value of unknown type";
+    case ValueType::Kind::tensor:
+      return "a tensor";
+    case ValueType::Kind::sequence:
+      return "a sequence";
+    case ValueType::Kind::optional:
+      return "an optional";
+    default:
+      return "a value of unknown type";
   }
 }
 
@@ -40,13 +44,15 @@ Status check_input(const Operator& entry, const Operator::Formal& formal, const 
     return fail(ErrorCode::type_mismatch, "input {} must be {}, not {}", formal.name, want.inner,
                 name_of(dtype));
   }
-  if (auto c = entry.constraints.find(want.inner); c != entry.constraints.end() && !c->second.has(dtype))
+  if (auto c = entry.constraints.find(want.inner);
+      c != entry.constraints.end() && !c->second.has(dtype))
     return fail(ErrorCode::unsupported, "input {} of type {} is not supported; supported: {}",
                 formal.name, name_of(dtype), c->second.to_string());
   auto [slot, fresh] = bound.try_emplace(std::string(want.inner), dtype);
   if (!fresh && slot->second != dtype)
-    return fail(ErrorCode::type_mismatch, "input {} is {} where another input of the same type is {}",
-                formal.name, name_of(dtype), name_of(slot->second));
+    return fail(ErrorCode::type_mismatch,
+                "input {} is {} where another input of the same type is {}", formal.name,
+                name_of(dtype), name_of(slot->second));
   return {};
 }
 
@@ -60,7 +66,7 @@ Status check_attributes(const Operator& entry, const Node& node) {
   for (const Attribute& a : node.attributes) {
     auto spec = entry.attributes.find(a.name);
     if (spec == entry.attributes.end())
-      return fail(ErrorCode::unsupported, "attribute '{}' is not one of the operator's", a.name);
+      return fail(ErrorCode::unsupported, "attribute '{}' is not known to the operator", a.name);
     const char code = kCodes[static_cast<size_t>(a.kind)];
     // An empty list has no element that tells its kind.
     if (spec->second != code && !(std::isupper(spec->second) && std::isupper(code) &&
@@ -84,8 +90,8 @@ Status check_and_type(Graph& graph, Node& node, const Operator& entry) {
     }
     const ValueType& type = graph.value(node.inputs[i]).type;
     if (!type.is_known())
-      return fail(ErrorCode::type_mismatch, "the type of input {} ('{}') is not known", formal->name,
-                  graph.value(node.inputs[i]).name);
+      return fail(ErrorCode::type_mismatch, "the type of input {} ('{}') is not known",
+                  formal->name, graph.value(node.inputs[i]).name);
     // Variadic inputs named "V" may differ from one another.
     HOLOGRAM_CHECK(check_input(entry, *formal, type, bound));
   }

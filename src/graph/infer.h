@@ -20,9 +20,15 @@ class InferContext {
   const Node& node() const { return node_; }
   Graph& graph() const { return graph_; }
   const Attributes& attributes() const { return node_.attributes; }
-  int64_t integer(std::string_view name, int64_t fallback = 0) const { return attributes().integer(name, fallback); }
-  std::string_view text(std::string_view name, std::string_view fallback = "") const { return attributes().text(name, fallback); }
-  std::span<const int64_t> integers(std::string_view name) const { return attributes().integers(name); }
+  int64_t integer(std::string_view name, int64_t fallback = 0) const {
+    return attributes().integer(name, fallback);
+  }
+  std::string_view text(std::string_view name, std::string_view fallback = "") const {
+    return attributes().text(name, fallback);
+  }
+  std::span<const int64_t> integers(std::string_view name) const {
+    return attributes().integers(name);
+  }
 
   size_t input_count() const { return node_.inputs.size(); }
   size_t output_count() const { return node_.outputs.size(); }
@@ -49,7 +55,9 @@ class InferContext {
   // The same where all of them are numbers.
   std::optional<std::vector<int64_t>> numbers(size_t index) const;
   // An attribute or a number as an axis; negative counts from the end.
-  Result<size_t> axis(int64_t value, size_t rank) const { return kernels::normalise_axis(value, rank); }
+  Result<size_t> axis(int64_t value, size_t rank) const {
+    return kernels::normalise_axis(value, rank);
+  }
 
   void set_shape(size_t output, Shape shape) {
     if (wants(output)) out(output).type.shape = std::move(shape);
@@ -63,7 +71,9 @@ class InferContext {
   void set_contents(size_t output, std::vector<Dim> contents) {
     if (wants(output)) out(output).contents = std::move(contents);
   }
-  bool wants(size_t output) const { return output < node_.outputs.size() && node_.outputs[output] != kNoValue; }
+  bool wants(size_t output) const {
+    return output < node_.outputs.size() && node_.outputs[output] != kNoValue;
+  }
 
  private:
   ValueInfo& out(size_t output) const { return graph_.value(node_.outputs[output]); }
@@ -75,8 +85,8 @@ class InferContext {
 Status infer_node(Graph& graph, Node& node);
 
 // Shape functions many operators share.
-Status same_shape_as_first(InferContext& c);      // every output has the first input's shape
-Status broadcast_all_inputs(InferContext& c);     // output 0 is all inputs broadcast
-Status no_shape(InferContext& c);                 // left to the kernel
+Status same_shape_as_first(InferContext& c);   // every output has the first input's shape
+Status broadcast_all_inputs(InferContext& c);  // output 0 is all inputs broadcast
+Status no_shape(InferContext& c);              // left to the kernel
 
 }  // namespace hologram::graph

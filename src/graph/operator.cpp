@@ -1,5 +1,6 @@
 #include "graph/operator.h"
 
+#include "backends/cpu/kernels/kernel.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph {
@@ -50,13 +51,20 @@ std::string TypeSet::to_string() const {
 
 ValueId ComposeContext::number(DType type, double value) const {
   switch (type) {
-    case DType::f32: return graph.constant(static_cast<float>(value));
-    case DType::f64: return graph.constant(value);
-    case DType::f16: return graph.constant(Half(static_cast<float>(value)));
-    case DType::bf16: return graph.constant(BFloat16(static_cast<float>(value)));
-    case DType::i64: return graph.constant(static_cast<int64_t>(value));
-    case DType::boolean: return graph.constant(value != 0);
-    default: return cast(graph.constant(static_cast<int64_t>(value)), type);
+    case DType::f32:
+      return graph.constant(static_cast<float>(value));
+    case DType::f64:
+      return graph.constant(value);
+    case DType::f16:
+      return graph.constant(Half(static_cast<float>(value)));
+    case DType::bf16:
+      return graph.constant(BFloat16(static_cast<float>(value)));
+    case DType::i64:
+      return graph.constant(static_cast<int64_t>(value));
+    case DType::boolean:
+      return graph.constant(value != 0);
+    default:
+      return cast(graph.constant(static_cast<int64_t>(value)), type);
   }
 }
 
@@ -131,8 +139,11 @@ Result<Way> way_of(const Graph& graph, const Node& node, const Operator& entry) 
     for (ValueId id : node.outputs) look(id);
     if (computes) return Way::pointwise;
   }
-  if (!entry.kernel.empty()) return Way::kernel;
-  return fail(ErrorCode::unsupported, "operator {} with these types cannot be run", entry.name);
+  if (kernels::find_kernel(entry.kernel)) return Way::kernel;
+  std::string types;
+  for (ValueId id : node.inputs)
+    if (id != kNoValue) types += (types.empty() ? "" : ", ") + graph.value(id).type.to_string();
+  return fail(ErrorCode::unsupported, "operator {} has no kernel for {}", entry.name, types);
 }
 
 }  // namespace hologram::graph

@@ -46,8 +46,8 @@ inline constexpr TypeSet kFloats = {DType::f16, DType::bf16, DType::f32, DType::
 inline constexpr TypeSet kNumbers = kIntegers | kFloats;
 inline constexpr TypeSet kBool = {DType::boolean};
 inline constexpr TypeSet kComplex = {DType::complex64, DType::complex128};
-inline constexpr TypeSet kSmallFloats = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
-                                         DType::f8e5m2fnuz, DType::f8e8m0, DType::f4e2m1};
+inline constexpr TypeSet kSmallFloats = {DType::f8e4m3fn,   DType::f8e4m3fnuz, DType::f8e5m2,
+                                         DType::f8e5m2fnuz, DType::f8e8m0,     DType::f4e2m1};
 inline constexpr TypeSet kSmallIntegers = {DType::i4, DType::u4, DType::i2, DType::u2};
 inline constexpr TypeSet kStrings = {DType::string};
 inline constexpr TypeSet kIndices = {DType::i32, DType::i64};
@@ -96,7 +96,9 @@ struct ComposeContext {
   ValueId in(size_t index) const { return node.inputs[index]; }
   const ValueType& type(size_t index) const { return graph.value(node.inputs[index]).type; }
   const Attributes& attributes() const { return node.attributes; }
-  NodeBuilder op(std::string op, std::string domain = "") const { return graph.op(std::move(op), std::move(domain)); }
+  NodeBuilder op(std::string op, std::string domain = "") const {
+    return graph.op(std::move(op), std::move(domain));
+  }
   // A scalar constant in any computing type.
   ValueId number(DType type, double value) const;
   // "to" as ONNX numbers it is not used inside the graph: the attribute names the DType.
@@ -128,8 +130,8 @@ struct Operator {
   PointwiseFunction pointwise = nullptr;
   ComposeFunction compose = nullptr;
   std::string kernel;
-  bool control_flow = false;    // run by the session: If, Loop, Scan
-  bool deterministic = true;    // false: never folded, never merged (random operators)
+  bool control_flow = false;  // run by the session: If, Loop, Scan
+  bool deterministic = true;  // false: never folded, never merged (random operators)
 };
 
 // Writes one entry: table.add("Add").signature("A:T, B:T -> C:T").where("T", kNumbers)...
@@ -145,13 +147,31 @@ class OperatorBuilder {
   // "axis:i, pads:is, mode:s": i integer, f number, s text, is, fs, ss lists (written I, F, S),
   // t tensor, g graph.
   OperatorBuilder& attributes(std::string_view text);
-  OperatorBuilder& infer(InferFunction f) { entry_.infer = f; return *this; }
-  OperatorBuilder& pointwise(PointwiseFunction f) { entry_.pointwise = f; return *this; }
-  OperatorBuilder& compose(ComposeFunction f) { entry_.compose = f; return *this; }
+  OperatorBuilder& infer(InferFunction f) {
+    entry_.infer = f;
+    return *this;
+  }
+  OperatorBuilder& pointwise(PointwiseFunction f) {
+    entry_.pointwise = f;
+    return *this;
+  }
+  OperatorBuilder& compose(ComposeFunction f) {
+    entry_.compose = f;
+    return *this;
+  }
   // Without a name: the operator's own.
-  OperatorBuilder& kernel(std::string name = "") { entry_.kernel = name.empty() ? entry_.name : std::move(name); return *this; }
-  OperatorBuilder& control_flow() { entry_.control_flow = true; return *this; }
-  OperatorBuilder& random() { entry_.deterministic = false; return *this; }
+  OperatorBuilder& kernel(std::string name = "") {
+    entry_.kernel = name.empty() ? entry_.name : std::move(name);
+    return *this;
+  }
+  OperatorBuilder& control_flow() {
+    entry_.control_flow = true;
+    return *this;
+  }
+  OperatorBuilder& random() {
+    entry_.deterministic = false;
+    return *this;
+  }
 
  private:
   Operator& entry_;

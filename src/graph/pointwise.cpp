@@ -12,9 +12,11 @@ Result<isa::Program> pointwise_program(const Graph& graph, std::span<const Node>
   isa::Builder b("pointwise");
   std::vector<isa::Builder::Array> arrays, results;
   for (size_t i = 0; i < inputs.size(); ++i)
-    arrays.push_back(b.array("in" + std::to_string(i), graph.value(inputs[i]).type.dtype, isa::Access::read));
+    arrays.push_back(
+        b.array("in" + std::to_string(i), graph.value(inputs[i]).type.dtype, isa::Access::read));
   for (size_t i = 0; i < outputs.size(); ++i)
-    results.push_back(b.array("out" + std::to_string(i), graph.value(outputs[i]).type.dtype, isa::Access::write));
+    results.push_back(
+        b.array("out" + std::to_string(i), graph.value(outputs[i]).type.dtype, isa::Access::write));
   const isa::Register index = b.id(isa::Opcode::global_id, 0, DType::u64);
   std::map<ValueId, isa::Register> registers;
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -6,10 +6,14 @@ namespace hologram::graph {
 
 std::string ValueType::to_string() const {
   switch (kind) {
-    case Kind::unknown: return "?";
-    case Kind::tensor: return std::string(name_of(dtype)) + (shape ? shape->to_string() : "[...]");
-    case Kind::sequence: return "seq(" + element->to_string() + ")";
-    case Kind::optional: return "optional(" + element->to_string() + ")";
+    case Kind::unknown:
+      return "?";
+    case Kind::tensor:
+      return std::string(name_of(dtype)) + (shape ? shape->to_string() : "[...]");
+    case Kind::sequence:
+      return "seq(" + element->to_string() + ")";
+    case Kind::optional:
+      return "optional(" + element->to_string() + ")";
   }
   return "?";
 }

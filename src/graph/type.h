@@ -16,18 +16,20 @@ namespace hologram::graph {
 struct ValueType {
   enum class Kind : uint8_t { unknown, tensor, sequence, optional };
   Kind kind = Kind::unknown;
-  DType dtype = DType::f32;               // tensors
-  std::optional<Shape> shape;             // tensors; empty: not even the rank is known
+  DType dtype = DType::f32;                  // tensors
+  std::optional<Shape> shape;                // tensors; empty: not even the rank is known
   std::shared_ptr<const ValueType> element;  // sequences and optionals
 
   static ValueType tensor(DType dtype, std::optional<Shape> shape = std::nullopt) {
     return {Kind::tensor, dtype, std::move(shape), nullptr};
   }
   static ValueType sequence(ValueType element) {
-    return {Kind::sequence, DType::f32, std::nullopt, std::make_shared<const ValueType>(std::move(element))};
+    return {Kind::sequence, DType::f32, std::nullopt,
+            std::make_shared<const ValueType>(std::move(element))};
   }
   static ValueType optional(ValueType element) {
-    return {Kind::optional, DType::f32, std::nullopt, std::make_shared<const ValueType>(std::move(element))};
+    return {Kind::optional, DType::f32, std::nullopt,
+            std::make_shared<const ValueType>(std::move(element))};
   }
 
   bool is_tensor() const { return kind == Kind::tensor; }

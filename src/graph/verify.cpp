@@ -5,15 +5,19 @@ namespace hologram::graph {
 Status verify(const Graph& graph) {
   std::vector<bool> written(graph.value_count(), false);
   auto write = [&](ValueId id) -> Status {
-    if (id >= graph.value_count()) return fail(ErrorCode::verify_error, "value {} does not exist", id);
-    if (written[id]) return fail(ErrorCode::verify_error, "'{}' is written twice", graph.value(id).name);
+    if (id >= graph.value_count())
+      return fail(ErrorCode::verify_error, "value {} does not exist", id);
+    if (written[id])
+      return fail(ErrorCode::verify_error, "'{}' is written twice", graph.value(id).name);
     written[id] = true;
     return {};
   };
   auto read = [&](ValueId id) -> Status {
-    if (id >= graph.value_count()) return fail(ErrorCode::verify_error, "value {} does not exist", id);
+    if (id >= graph.value_count())
+      return fail(ErrorCode::verify_error, "value {} does not exist", id);
     if (!written[id] && !graph.value(id).constant)
-      return fail(ErrorCode::verify_error, "'{}' is read before it is written", graph.value(id).name);
+      return fail(ErrorCode::verify_error, "'{}' is read before it is written",
+                  graph.value(id).name);
     return {};
   };
   for (ValueId id : graph.inputs) HOLOGRAM_CHECK(write(id));

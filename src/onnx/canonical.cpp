@@ -10,8 +10,10 @@ void CanonicalContext::set_input(size_t index, graph::ValueId value) {
 void CanonicalContext::integers_to_input(std::string_view name, size_t index) {
   const graph::Attribute* a = attributes().find(name);
   if (!a) return;
-  if (a->kind == graph::Attribute::Kind::integer) set_input(index, graph.constant(a->integer));
-  else set_input(index, graph.constant(a->integers));
+  if (a->kind == graph::Attribute::Kind::integer)
+    set_input(index, graph.constant(a->integer));
+  else
+    set_input(index, graph.constant(a->integers));
   node.attributes.erase(name);
 }
 
@@ -25,8 +27,9 @@ void CanonicalContext::number_to_input(std::string_view name, size_t index) {
 Status canonicalise(graph::Graph& graph, graph::Node& node) {
   const std::string op = node.op, domain = node.domain;
   CanonicalContext context{graph, node};
-  for (auto family : {activation_rewrites(), arithmetic_rewrites(), movement_rewrites(), network_rewrites(),
-                      reduction_rewrites(), resize_rewrites(), sequence_rewrites()})
+  for (auto family :
+       {activation_rewrites(), arithmetic_rewrites(), movement_rewrites(), network_rewrites(),
+        reduction_rewrites(), resize_rewrites(), sequence_rewrites()})
     for (const Rewrite& rewrite : family)
       if (rewrite.op == op && rewrite.domain == domain && node.opset < rewrite.before)
         HOLOGRAM_CHECK(rewrite.apply(context));

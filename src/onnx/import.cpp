@@ -18,9 +18,14 @@ using graph::ValueType;
 using kernels::Tensor;
 
 // Integer attributes that hold ONNX's number of an element type; the graph holds a DType's code.
-const std::set<std::string_view> kTypeAttributes = {
-    "to", "dtype", "output_dtype", "output_datatype", "stash_type", "softmax_precision",
-    "qk_matmul_precision", "precision"};
+const std::set<std::string_view> kTypeAttributes = {"to",
+                                                    "dtype",
+                                                    "output_dtype",
+                                                    "output_datatype",
+                                                    "stash_type",
+                                                    "softmax_precision",
+                                                    "qk_matmul_precision",
+                                                    "precision"};
 
 // The names that can be seen from one place. A function's body is a scope of the same graph that
 // sees nothing around it; a subgraph's scope sees its parent's through captures.
@@ -42,7 +47,8 @@ class Importer {
   Result<Graph> run() {
     for (const auto& [domain, version] : model_.opsets)
       if (domain.empty() && (version < kOldestOpset || version > kNewestOpset))
-        return fail(ErrorCode::unsupported, "opset {}; supported: {} to {}", version, kOldestOpset, kNewestOpset);
+        return fail(ErrorCode::unsupported, "opset {}; supported: {} to {}", version, kOldestOpset,
+                    kNewestOpset);
     Graph graph;
     Scope scope{&graph, nullptr, &model_.opsets};
     HOLOGRAM_CHECK(import_graph(model_.graph, scope));
@@ -57,12 +63,14 @@ class Importer {
     for (const TensorProto& t : proto.initializers) {
       HOLOGRAM_TRY(Tensor tensor, tensors_.read(t));
       initialised.insert(t.name);
-      HOLOGRAM_CHECK(define(scope, t.name, graph.add_constant(std::move(tensor), std::string(t.name))));
+      HOLOGRAM_CHECK(
+          define(scope, t.name, graph.add_constant(std::move(tensor), std::string(t.name))));
     }
     for (const SparseTensorProto& t : proto.sparse_initializers) {
       HOLOGRAM_TRY(Tensor tensor, tensors_.read(t));
       initialised.insert(t.values.name);
-      HOLOGRAM_CHECK(define(scope, t.values.name, graph.add_constant(std::move(tensor), std::string(t.values.name))));
+      HOLOGRAM_CHECK(define(scope, t.values.name,
+                            graph.add_constant(std::move(tensor), std::string(t.values.name))));
     }
     for (const ValueProto& v : proto.inputs) {
       if (initialised.contains(v.name)) continue;  // a default that nobody overrides
@@ -86,7 +94,8 @@ class Importer {
     for (const NodeProto& node : nodes) {
       auto status = import_node(node, scope);
       if (!status)
-        return fail(std::move(status).error(), "node '" + scope.prefix + std::string(node.name) + "' (" + std::string(node.op) + ")");
+        return fail(std::move(status).error(), "node '" + scope.prefix + std::string(node.name) +
+                                                   "' (" + std::string(node.op) + ")");
     }
     return {};
   }
@@ -100,7 +109,8 @@ class Importer {
   Result<ValueId> find(Scope& scope, std::string_view name) {
     if (auto found = scope.names.find(name); found != scope.names.end()) return found->second;
     if (!scope.parent)
-      return fail(ErrorCode::corrupt, "'{}' is read before anything writes it (a missing input, or a cycle)", name);
+      return fail(ErrorCode::corrupt,
+                  "'{}' is read before anything writes it (a missing input, or a cycle)", name);
     HOLOGRAM_TRY(const ValueId outer, find(*scope.parent, name));
     const graph::ValueInfo& info = scope.parent->graph->value(outer);
     ValueId inner;
@@ -124,7 +134,8 @@ class Importer {
     node.domain = domain;
     node.name = scope.prefix + std::string(proto.name);
     auto opset = scope.opsets->find(domain);
-    if (opset == scope.opsets->end()) return fail(ErrorCode::corrupt, "the model imports no opset for domain '{}'", domain);
+    if (opset == scope.opsets->end())
+      return fail(ErrorCode::corrupt, "the model imports no opset for domain '{}'", domain);
     node.opset = static_cast<int>(opset->second);
     for (std::string_view name : proto.inputs) {
       if (name.empty()) {
@@ -137,14 +148,16 @@ class Importer {
     while (!node.inputs.empty() && node.inputs.back() == kNoValue) node.inputs.pop_back();
     for (const AttributeProto& a : proto.attributes) {
       auto status = import_attribute(a, node, scope);
-      if (!status) return fail(std::move(status).error(), "attribute '" + std::string(a.name) + "'");
+      if (!status)
+        return fail(std::move(status).error(), "attribute '" + std::string(a.name) + "'");
     }
     // Outputs left out at the end are not there; those in the middle are values nothing reads.
     size_t last = proto.outputs.size();
     while (last > 1 && proto.outputs[last - 1].empty()) --last;
     for (size_t i = 0; i < last; ++i) {
       const std::string_view name = proto.outputs[i];
-      const ValueId id = scope.graph->add_value(name.empty() ? "" : scope.prefix + std::string(name));
+      const ValueId id =
+          scope.graph->add_value(name.empty() ? "" : scope.prefix + std::string(name));
       node.outputs.push_back(id);
       if (!name.empty()) HOLOGRAM_CHECK(define(scope, name, id));
     }
@@ -162,35 +175,61 @@ class Importer {
     const Attribute& a = *node.attributes.begin();
     auto tensor = [&]() -> Result<Tensor> {
       switch (a.kind) {
-        case Attribute::Kind::tensor: return a.tensor;
-        case Attribute::Kind::integer: return Tensor::from<int64_t>({}, std::span(&a.integer, 1));
+        case Attribute::Kind::tensor:
+          return a.tensor;
+        case Attribute::Kind::integer:
+          return Tensor::from<int64_t>({}, std::span(&a.integer, 1));
         case Attribute::Kind::number: {
           const float value = static_cast<float>(a.number);
           return Tensor::from<float>({}, std::span(&value, 1));
         }
-        case Attribute::Kind::text: return Tensor::from_strings({}, {a.text});
-        case Attribute::Kind::integers: return Tensor::from<int64_t>({static_cast<int64_t>(a.integers.size())}, a.integers);
-        case Attribute::Kind::numbers: return Tensor::from<float>({static_cast<int64_t>(a.numbers.size())}, a.numbers);
-        case Attribute::Kind::texts: return Tensor::from_strings({static_cast<int64_t>(a.texts.size())}, a.texts);
+        case Attribute::Kind::text:
+          return Tensor::from_strings({}, {a.text});
+        case Attribute::Kind::integers:
+          return Tensor::from<int64_t>({static_cast<int64_t>(a.integers.size())}, a.integers);
+        case Attribute::Kind::numbers:
+          return Tensor::from<float>({static_cast<int64_t>(a.numbers.size())}, a.numbers);
+        case Attribute::Kind::texts:
+          return Tensor::from_strings({static_cast<int64_t>(a.texts.size())}, a.texts);
       }
       return fail(ErrorCode::internal, "attribute kind");
     }();
     if (!tensor) return std::unexpected(std::move(tensor).error());
-    return define(scope, proto.outputs[0], scope.graph->add_constant(*std::move(tensor), scope.prefix + std::string(proto.outputs[0])));
+    return define(scope, proto.outputs[0],
+                  scope.graph->add_constant(*std::move(tensor),
+                                            scope.prefix + std::string(proto.outputs[0])));
   }
 
   Status import_attribute(const AttributeProto& given, Node& node, Scope& scope) {
     const AttributeProto* a = &given;
     if (!given.reference.empty()) {
-      if (!scope.references) return fail(ErrorCode::corrupt, "refers to '{}' outside a function", given.reference);
+      if (!scope.references)
+        return fail(ErrorCode::corrupt, "refers to '{}' outside a function", given.reference);
       auto found = scope.references->find(given.reference);
       if (found == scope.references->end()) return {};  // the caller left it out
       a = &found->second;
     }
     const std::string name(given.name);
-    enum { undefined, number, integer, text, tensor, subgraph, numbers, integers, texts, tensors, graphs, sparse, sparses, type };
+    enum {
+      undefined,
+      number,
+      integer,
+      text,
+      tensor,
+      subgraph,
+      numbers,
+      integers,
+      texts,
+      tensors,
+      graphs,
+      sparse,
+      sparses,
+      type
+    };
     switch (a->type) {
-      case number: node.attributes.set(name, static_cast<double>(a->number)); return {};
+      case number:
+        node.attributes.set(name, static_cast<double>(a->number));
+        return {};
       case integer: {
         int64_t value = a->integer;
         if (kTypeAttributes.contains(name))
@@ -198,37 +237,50 @@ class Importer {
         node.attributes.set(name, value);
         return {};
       }
-      case text: node.attributes.set(name, std::string(a->text)); return {};
-      case numbers: node.attributes.set(name, a->numbers); return {};
-      case integers: node.attributes.set(name, a->integers); return {};
-      case texts: node.attributes.set(name, std::vector<std::string>(a->texts.begin(), a->texts.end())); return {};
+      case text:
+        node.attributes.set(name, std::string(a->text));
+        return {};
+      case numbers:
+        node.attributes.set(name, a->numbers);
+        return {};
+      case integers:
+        node.attributes.set(name, a->integers);
+        return {};
+      case texts:
+        node.attributes.set(name, std::vector<std::string>(a->texts.begin(), a->texts.end()));
+        return {};
       case tensor: {
-        if (a->tensors.size() != 1) return fail(ErrorCode::corrupt, "a tensor attribute without its tensor");
+        if (a->tensors.size() != 1)
+          return fail(ErrorCode::corrupt, "a tensor attribute without its tensor");
         HOLOGRAM_TRY(Tensor value, tensors_.read(a->tensors[0]));
         node.attributes.set(name, std::move(value));
         return {};
       }
       case sparse: {
-        if (a->sparse.size() != 1) return fail(ErrorCode::corrupt, "a sparse tensor attribute without its tensor");
+        if (a->sparse.size() != 1)
+          return fail(ErrorCode::corrupt, "a sparse tensor attribute without its tensor");
         HOLOGRAM_TRY(Tensor value, tensors_.read(a->sparse[0]));
         node.attributes.set(name, std::move(value));
         return {};
       }
       case type: {
-        if (a->types.size() != 1) return fail(ErrorCode::corrupt, "a type attribute without its type");
+        if (a->types.size() != 1)
+          return fail(ErrorCode::corrupt, "a type attribute without its type");
         HOLOGRAM_TRY(ValueType value, read_type(a->types[0]));
         node.attributes.set(name, value.to_string());
         return {};
       }
       case subgraph: {
-        if (a->graphs.size() != 1) return fail(ErrorCode::corrupt, "a graph attribute without its graph");
+        if (a->graphs.size() != 1)
+          return fail(ErrorCode::corrupt, "a graph attribute without its graph");
         auto inner = std::make_unique<Graph>();
         Scope inside{inner.get(), &scope, scope.opsets, scope.references, scope.prefix};
         HOLOGRAM_CHECK(import_graph(a->graphs[0], inside));
         node.subgraphs.push_back({name, std::move(inner)});
         return {};
       }
-      default: return fail(ErrorCode::unsupported, "attributes of kind {} are not supported", a->type);
+      default:
+        return fail(ErrorCode::unsupported, "attributes of kind {} are not supported", a->type);
     }
   }
 
@@ -238,8 +290,10 @@ class Importer {
     std::map<std::string_view, AttributeProto> references;
     for (const AttributeProto& a : f.defaults) references[a.name] = a;
     for (const AttributeProto& a : call.attributes) {
-      if (a.reference.empty()) references[a.name] = a;
-      else if (scope.references && scope.references->contains(a.reference)) references[a.name] = scope.references->at(a.reference);
+      if (a.reference.empty())
+        references[a.name] = a;
+      else if (scope.references && scope.references->contains(a.reference))
+        references[a.name] = scope.references->at(a.reference);
     }
     Scope inside{scope.graph, nullptr, f.opsets.empty() ? scope.opsets : &f.opsets, &references,
                  scope.prefix + std::string(call.name.empty() ? f.name : call.name) + "/"};
@@ -264,7 +318,8 @@ class Importer {
 
   const ModelProto& model_;
   TensorReader& tensors_;
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
+      functions_;
   int depth_ = 0;
 };
 

@@ -1,8 +1,7 @@
 #include "onnx/tensor.h"
 
-#include <cstring>
-
 #include <charconv>
+#include <cstring>
 #include <protozero/pbf_reader.hpp>
 
 namespace hologram::onnx {
@@ -14,11 +13,12 @@ using kernels::Value;
 
 std::optional<DType> dtype_from_onnx(int64_t code) {
   static constexpr DType kTypes[] = {
-      DType::f32, DType::u8, DType::i8, DType::u16, DType::i16, DType::i32, DType::i64,
-      DType::string, DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64,
-      DType::complex64, DType::complex128, DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz,
-      DType::f8e5m2, DType::f8e5m2fnuz, DType::u4, DType::i4, DType::f4e2m1, DType::f8e8m0,
-      DType::u2, DType::i2};
+      DType::f32,  DType::u8,       DType::i8,         DType::u16,       DType::i16,
+      DType::i32,  DType::i64,      DType::string,     DType::boolean,   DType::f16,
+      DType::f64,  DType::u32,      DType::u64,        DType::complex64, DType::complex128,
+      DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,    DType::f8e5m2fnuz,
+      DType::u4,   DType::i4,       DType::f4e2m1,     DType::f8e8m0,    DType::u2,
+      DType::i2};
   if (code < 1 || code > static_cast<int64_t>(std::size(kTypes))) return std::nullopt;
   return kTypes[code - 1];
 }
@@ -28,7 +28,8 @@ namespace {
 template <typename To, typename From>
 Status copy_elements(const std::vector<From>& from, const Tensor& to, size_t count) {
   if (from.size() != count)
-    return fail(ErrorCode::corrupt, "{} elements where the shape {} wants {}", from.size(), to.dims.to_string(), count);
+    return fail(ErrorCode::corrupt, "{} elements where the shape {} wants {}", from.size(),
+                to.dims.to_string(), count);
   for (size_t i = 0; i < count; ++i) to.as<To>()[i] = static_cast<To>(from[i]);
   return {};
 }
@@ -37,22 +38,36 @@ Status copy_elements(const std::vector<From>& from, const Tensor& to, size_t cou
 Status copy_typed(const TensorProto& proto, const Tensor& tensor) {
   const size_t count = tensor.count();
   switch (tensor.dtype) {
-    case DType::f32: return copy_elements<float>(proto.floats, tensor, count);
-    case DType::complex64: return copy_elements<float>(proto.floats, tensor, 2 * count);
-    case DType::f64: return copy_elements<double>(proto.doubles, tensor, count);
-    case DType::complex128: return copy_elements<double>(proto.doubles, tensor, 2 * count);
-    case DType::i64: return copy_elements<int64_t>(proto.longs, tensor, count);
-    case DType::u64: return copy_elements<uint64_t>(proto.unsigned_longs, tensor, count);
-    case DType::u32: return copy_elements<uint32_t>(proto.unsigned_longs, tensor, count);
-    case DType::i32: return copy_elements<int32_t>(proto.ints, tensor, count);
-    case DType::i16: return copy_elements<int16_t>(proto.ints, tensor, count);
-    case DType::u16: case DType::f16: case DType::bf16: return copy_elements<uint16_t>(proto.ints, tensor, count);
+    case DType::f32:
+      return copy_elements<float>(proto.floats, tensor, count);
+    case DType::complex64:
+      return copy_elements<float>(proto.floats, tensor, 2 * count);
+    case DType::f64:
+      return copy_elements<double>(proto.doubles, tensor, count);
+    case DType::complex128:
+      return copy_elements<double>(proto.doubles, tensor, 2 * count);
+    case DType::i64:
+      return copy_elements<int64_t>(proto.longs, tensor, count);
+    case DType::u64:
+      return copy_elements<uint64_t>(proto.unsigned_longs, tensor, count);
+    case DType::u32:
+      return copy_elements<uint32_t>(proto.unsigned_longs, tensor, count);
+    case DType::i32:
+      return copy_elements<int32_t>(proto.ints, tensor, count);
+    case DType::i16:
+      return copy_elements<int16_t>(proto.ints, tensor, count);
+    case DType::u16:
+    case DType::f16:
+    case DType::bf16:
+      return copy_elements<uint16_t>(proto.ints, tensor, count);
     // 8-bit types one a number; smaller ones already packed, a byte a number.
-    default: return copy_elements<uint8_t>(proto.ints, tensor, bytes_for(tensor.dtype, count));
+    default:
+      return copy_elements<uint8_t>(proto.ints, tensor, bytes_for(tensor.dtype, count));
   }
 }
 
-Result<uint64_t> number_of(const std::map<std::string, std::string>& map, const char* key, uint64_t fallback) {
+Result<uint64_t> number_of(const std::map<std::string, std::string>& map, const char* key,
+                           uint64_t fallback) {
   auto found = map.find(key);
   if (found == map.end()) return fallback;
   uint64_t value = 0;
@@ -67,16 +82,20 @@ Result<uint64_t> number_of(const std::map<std::string, std::string>& map, const 
 
 Result<Tensor> TensorReader::read_external(const TensorProto& proto, Tensor tensor) {
   auto location = proto.external_data.find("location");
-  if (location == proto.external_data.end()) return fail(ErrorCode::corrupt, "external data without a location");
+  if (location == proto.external_data.end())
+    return fail(ErrorCode::corrupt, "external data without a location");
   if (!folder_) return fail(ErrorCode::unsupported, "external data in a model that is not a file");
   const std::filesystem::path path = std::filesystem::path(location->second).lexically_normal();
   if (path.empty() || path.is_absolute() || *path.begin() == "..")
-    return fail(ErrorCode::permission_denied, "external data '{}' lies outside the model's folder", location->second);
+    return fail(ErrorCode::permission_denied, "external data '{}' lies outside the model's folder",
+                location->second);
   std::error_code error;
   const auto real = std::filesystem::weakly_canonical(*folder_ / path, error);
   const auto base = std::filesystem::weakly_canonical(*folder_, error);
-  if (error || std::mismatch(base.begin(), base.end(), real.begin(), real.end()).first != base.end())
-    return fail(ErrorCode::permission_denied, "external data '{}' leads outside the model's folder", location->second);
+  if (error ||
+      std::mismatch(base.begin(), base.end(), real.begin(), real.end()).first != base.end())
+    return fail(ErrorCode::permission_denied, "external data '{}' leads outside the model's folder",
+                location->second);
   auto& file = files_[path.string()];
   if (!file) {
     HOLOGRAM_TRY(FileMap map, FileMap::open(*folder_ / path));
@@ -85,7 +104,8 @@ Result<Tensor> TensorReader::read_external(const TensorProto& proto, Tensor tens
   HOLOGRAM_TRY(const uint64_t offset, number_of(proto.external_data, "offset", 0));
   HOLOGRAM_TRY(const uint64_t length, number_of(proto.external_data, "length", tensor.bytes()));
   if (length != tensor.bytes() || offset > file->size() || length > file->size() - offset)
-    return fail(ErrorCode::corrupt, "external data '{}': {} bytes at {} of a file of {}, for a tensor of {}",
+    return fail(ErrorCode::corrupt,
+                "external data '{}': {} bytes at {} of a file of {}, for a tensor of {}",
                 location->second, length, offset, file->size(), tensor.bytes());
   tensor.data = const_cast<std::byte*>(file->bytes().data()) + offset;
   tensor.owner = file;
@@ -95,26 +115,36 @@ Result<Tensor> TensorReader::read_external(const TensorProto& proto, Tensor tens
 Result<Tensor> TensorReader::read(const TensorProto& proto) {
   auto read_it = [&]() -> Result<Tensor> {
     const auto dtype = dtype_from_onnx(proto.data_type);
-    if (!dtype) return fail(ErrorCode::unsupported, "element type {} is not one ONNX defines", proto.data_type);
+    if (!dtype)
+      return fail(ErrorCode::unsupported, "element type {} is not one ONNX defines",
+                  proto.data_type);
     if (proto.dims.size() > kernels::kMaxRank)
-      return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.dims.size(), kernels::kMaxRank);
+      return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.dims.size(),
+                  kernels::kMaxRank);
     Tensor tensor{*dtype, Dims(proto.dims)};
     uint64_t count = 1;
     for (int64_t dim : proto.dims)
-      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > (uint64_t{1} << 48))
+      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
+          count > (uint64_t{1} << 48))
         return fail(ErrorCode::corrupt, "impossible shape {}", tensor.dims.to_string());
     if (*dtype == DType::string) {
-      if (proto.strings.size() != count) return fail(ErrorCode::corrupt, "{} strings for {}", proto.strings.size(), tensor.dims.to_string());
+      if (proto.strings.size() != count)
+        return fail(ErrorCode::corrupt, "{} strings for {}", proto.strings.size(),
+                    tensor.dims.to_string());
       return Tensor::from_strings(tensor.dims, {proto.strings.begin(), proto.strings.end()});
     }
     if (proto.external) return read_external(proto, std::move(tensor));
     if (proto.raw && (!proto.raw->empty() || count == 0)) {
       if (proto.raw->size() != tensor.bytes())
-        return fail(ErrorCode::corrupt, "{} bytes where {} of {} wants {}", proto.raw->size(), name_of(*dtype), tensor.dims.to_string(), tensor.bytes());
-      const size_t alignment = *dtype == DType::complex64 ? 4 : std::max<size_t>(1, std::min<size_t>(8, size_of(*dtype)));
+        return fail(ErrorCode::corrupt, "{} bytes where {} of {} wants {}", proto.raw->size(),
+                    name_of(*dtype), tensor.dims.to_string(), tensor.bytes());
+      const size_t alignment = *dtype == DType::complex64
+                                   ? 4
+                                   : std::max<size_t>(1, std::min<size_t>(8, size_of(*dtype)));
       // Protobuf aligns nothing. Small tensors that lie askew are copied; large ones stay, and who
       // reads their elements (only the folding of constants) aligns them first.
-      if (reinterpret_cast<uintptr_t>(proto.raw->data()) % alignment == 0 || proto.raw->size() > 4096) {
+      if (reinterpret_cast<uintptr_t>(proto.raw->data()) % alignment == 0 ||
+          proto.raw->size() > 4096) {
         tensor.data = reinterpret_cast<std::byte*>(const_cast<char*>(proto.raw->data()));
         tensor.owner = owner_;
         return tensor;
@@ -133,7 +163,8 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
 Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
   HOLOGRAM_TRY(Tensor values, read(proto.values));
   HOLOGRAM_TRY(Tensor indices, read(proto.indices));
-  if (proto.dims.size() > kernels::kMaxRank || values.dtype == DType::string || size_of(values.dtype) == 0)
+  if (proto.dims.size() > kernels::kMaxRank || values.dtype == DType::string ||
+      size_of(values.dtype) == 0)
     return fail(ErrorCode::unsupported, "sparse tensor of {}", name_of(values.dtype));
   HOLOGRAM_TRY(Tensor dense, Tensor::allocate(values.dtype, Dims(proto.dims)));
   std::memset(dense.data, 0, dense.bytes());
@@ -141,42 +172,59 @@ Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
   const bool linear = indices.dims.rank() == 1;
   const int64_t rank = static_cast<int64_t>(dense.dims.rank()), count = values.count();
   if (indices.dtype != DType::i64 || indices.count() != (linear ? count : count * rank))
-    return fail(ErrorCode::corrupt, "sparse tensor with indices {} for {} values", indices.dims.to_string(), count);
+    return fail(ErrorCode::corrupt, "sparse tensor with indices {} for {} values",
+                indices.dims.to_string(), count);
   for (int64_t i = 0; i < count; ++i) {
     int64_t at = 0;
-    if (linear) at = indices.as<int64_t>()[i];
+    if (linear)
+      at = indices.as<int64_t>()[i];
     else
-      for (int64_t axis = 0; axis < rank; ++axis) at += indices.as<int64_t>()[i * rank + axis] * strides[axis];
-    if (at < 0 || at >= dense.count()) return fail(ErrorCode::corrupt, "sparse tensor with an index out of range");
-    std::memcpy(dense.data + at * size_of(dense.dtype), values.data + i * size_of(dense.dtype), size_of(dense.dtype));
+      for (int64_t axis = 0; axis < rank; ++axis)
+        at += indices.as<int64_t>()[i * rank + axis] * strides[axis];
+    if (at < 0 || at >= dense.count())
+      return fail(ErrorCode::corrupt, "sparse tensor with an index out of range");
+    std::memcpy(dense.data + at * size_of(dense.dtype), values.data + i * size_of(dense.dtype),
+                size_of(dense.dtype));
   }
   return dense;
 }
 
 Result<ValueType> read_type(const TypeProto& proto) {
   switch (proto.kind) {
-    case TypeProto::Kind::none: return ValueType{};
+    case TypeProto::Kind::none:
+      return ValueType{};
     case TypeProto::Kind::tensor: {
       const auto dtype = dtype_from_onnx(proto.element);
-      if (!dtype) return fail(ErrorCode::unsupported, "element type {} is not one ONNX defines", proto.element);
+      if (!dtype)
+        return fail(ErrorCode::unsupported, "element type {} is not one ONNX defines",
+                    proto.element);
       ValueType type = ValueType::tensor(*dtype);
       if (!proto.shape) return type;
-      if (proto.shape->size() > kernels::kMaxRank) return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.shape->size(), kernels::kMaxRank);
+      if (proto.shape->size() > kernels::kMaxRank)
+        return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.shape->size(),
+                    kernels::kMaxRank);
       std::vector<Dim> dims;
       for (const DimProto& dim : *proto.shape) {
-        if (dim.value && *dim.value >= 0) dims.emplace_back(*dim.value);
-        else dims.emplace_back(std::string(dim.symbol.empty() ? "?" : dim.symbol));
+        if (dim.value && *dim.value >= 0)
+          dims.emplace_back(*dim.value);
+        else
+          dims.emplace_back(std::string(dim.symbol.empty() ? "?" : dim.symbol));
       }
       type.shape = Shape(std::move(dims));
       return type;
     }
     case TypeProto::Kind::sequence:
     case TypeProto::Kind::optional: {
-      if (proto.inner.size() != 1) return fail(ErrorCode::corrupt, "a sequence or optional without an element type");
+      if (proto.inner.size() != 1)
+        return fail(ErrorCode::corrupt, "a sequence or optional without an element type");
       HOLOGRAM_TRY(ValueType element, read_type(proto.inner[0]));
-      return proto.kind == TypeProto::Kind::sequence ? ValueType::sequence(std::move(element)) : ValueType::optional(std::move(element));
+      return proto.kind == TypeProto::Kind::sequence ? ValueType::sequence(std::move(element))
+                                                     : ValueType::optional(std::move(element));
     }
-    default: return fail(ErrorCode::unsupported, "maps, sparse tensors and opaque types; supported: tensors, sequences, optionals");
+    default:
+      return fail(
+          ErrorCode::unsupported,
+          "maps, sparse tensors and opaque types; supported: tensors, sequences, optionals");
   }
 }
 
@@ -187,7 +235,8 @@ Result<Value> read_value(std::string_view bytes, const ValueType& type, TensorRe
     HOLOGRAM_TRY(Tensor tensor, reader.read(read_tensor_proto(bytes)));
     return Value(std::move(tensor));
   }
-  // SequenceProto and OptionalProto: name 1, kind 2, tensor 3, sparse 4, sequence 5, map 6, optional 7.
+  // SequenceProto and OptionalProto: name 1, kind 2, tensor 3, sparse 4, sequence 5, map 6,
+  // optional 7.
   protozero::pbf_reader m(bytes.data(), bytes.size());
   std::vector<Value> elements;
   while (m.next()) {

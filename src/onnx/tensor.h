@@ -21,7 +21,8 @@ std::optional<DType> dtype_from_onnx(int64_t code);
 // refused.
 class TensorReader {
  public:
-  // `owner` keeps the bytes that the messages look at alive. Without a folder external data is refused.
+  // `owner` keeps the bytes that the messages look at alive. Without a folder external data is
+  // refused.
   TensorReader(std::shared_ptr<const void> owner, std::optional<std::filesystem::path> folder)
       : owner_(std::move(owner)), folder_(std::move(folder)) {}
 
@@ -38,6 +39,7 @@ class TensorReader {
 Result<graph::ValueType> read_type(const TypeProto& proto);
 
 // Test data: one TensorProto, or a SequenceProto or OptionalProto of `type`, as a value.
-Result<kernels::Value> read_value_file(const std::filesystem::path& path, const graph::ValueType& type);
+Result<kernels::Value> read_value_file(const std::filesystem::path& path,
+                                       const graph::ValueType& type);
 
 }  // namespace hologram::onnx

@@ -31,9 +31,11 @@ Tolerance tolerance_of(const fs::path& folder) {
 }
 
 // Ports as the model declares them: sequences of sequences are not in a PortInfo.
-Result<std::pair<std::vector<ValueType>, std::vector<ValueType>>> declared_types(const fs::path& model) {
+Result<std::pair<std::vector<ValueType>, std::vector<ValueType>>> declared_types(
+    const fs::path& model) {
   HOLOGRAM_TRY(FileMap map, FileMap::open(model));
-  const auto proto = onnx::read_model_proto({reinterpret_cast<const char*>(map.bytes().data()), map.size()});
+  const auto proto =
+      onnx::read_model_proto({reinterpret_cast<const char*>(map.bytes().data()), map.size()});
   std::pair<std::vector<ValueType>, std::vector<ValueType>> result;
   std::set<std::string_view> initialised;
   for (const auto& t : proto.graph.initializers) initialised.insert(t.name);
@@ -49,7 +51,8 @@ Result<std::pair<std::vector<ValueType>, std::vector<ValueType>>> declared_types
   return result;
 }
 
-Result<std::vector<Value>> read_values(const fs::path& set, const char* prefix, const std::vector<ValueType>& types) {
+Result<std::vector<Value>> read_values(const fs::path& set, const char* prefix,
+                                       const std::vector<ValueType>& types) {
   std::vector<Value> values;
   for (size_t i = 0; i < types.size(); ++i) {
     const fs::path file = set / (prefix + std::to_string(i) + ".pb");
@@ -69,9 +72,12 @@ Status run_sets(const fs::path& folder, const Session& session) {
     HOLOGRAM_TRY(const auto inputs, read_values(data, "input_", types.first));
     HOLOGRAM_TRY(const auto expected, read_values(data, "output_", types.second));
     HOLOGRAM_TRY(const auto actual, session.run(inputs));
-    if (actual.size() != expected.size()) return fail(ErrorCode::shape_mismatch, "{} outputs where {} are expected", actual.size(), expected.size());
+    if (actual.size() != expected.size())
+      return fail(ErrorCode::shape_mismatch, "{} outputs where {} are expected", actual.size(),
+                  expected.size());
     for (size_t i = 0; i < actual.size(); ++i)
-      HOLOGRAM_CHECK(in_context(compare(actual[i], expected[i], tolerance), [&] { return "output " + std::to_string(i); }));
+      HOLOGRAM_CHECK(in_context(compare(actual[i], expected[i], tolerance),
+                                [&] { return "output " + std::to_string(i); }));
   }
   if (sets == 0) return fail(ErrorCode::not_found, "no test data");
   return {};
@@ -114,8 +120,10 @@ CaseResult run_case(const fs::path& folder) {
     HOLOGRAM_TRY(const Session session, Session::open(std::move(archive)));
     return run_sets(folder, session);
   };
-  if (auto status = run(); !status) result.reason = without_path(status.error(), folder);
-  else result.outcome = Outcome::passed;
+  if (auto status = run(); !status)
+    result.reason = without_path(status.error(), folder);
+  else
+    result.outcome = Outcome::passed;
   return result;
 }
 
@@ -124,7 +132,8 @@ std::vector<std::string> operators_of(const fs::path& folder) {
   try {
     auto map = FileMap::open(folder / "model.onnx");
     if (!map) return {};
-    const auto proto = onnx::read_model_proto({reinterpret_cast<const char*>(map->bytes().data()), map->size()});
+    const auto proto =
+        onnx::read_model_proto({reinterpret_cast<const char*>(map->bytes().data()), map->size()});
     for (const auto& node : proto.graph.nodes) names.insert(std::string(node.op));
   } catch (...) {
   }

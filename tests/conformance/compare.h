@@ -12,6 +12,7 @@ struct Tolerance {
 
 // Floats: |actual - expected| <= absolute + relative * |expected|, NaN equal to NaN. Everything
 // else exactly. The error says where and by how much.
-Status compare(const kernels::Value& actual, const kernels::Value& expected, const Tolerance& tolerance);
+Status compare(const kernels::Value& actual, const kernels::Value& expected,
+               const Tolerance& tolerance);
 
 }  // namespace hologram::conformance

@@ -10,7 +10,9 @@
 int main(int argc, char** argv) {
   using namespace hologram::conformance;
   CLI::App app("Runs ONNX conformance suites: compile each model, run it, compare the results.");
-  app.footer("Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax --list-failures");
+  app.footer(
+      "Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax "
+      "--list-failures");
   std::vector<std::string> folders;
   std::string filter, json;
   bool list = false, quiet = false, in_process = false;
@@ -42,14 +44,20 @@ int main(int argc, char** argv) {
   if (in_process)
     for (size_t i = 0; i < cases.size(); ++i) entries[i].result = run_case(cases[i]);
   else
-    run_isolated(cases, jobs, seconds, [&](size_t i, CaseResult result) { entries[i].result = std::move(result); });
+    run_isolated(cases, jobs, seconds,
+                 [&](size_t i, CaseResult result) { entries[i].result = std::move(result); });
 
   if (!json.empty() && !write_json(entries, json)) {
     fmt::print(stderr, "{}: cannot be written\n", json);
     return 2;
   }
-  if (list) print_failures(entries);
-  else if (!quiet) print_groups(entries);
+  if (list)
+    print_failures(entries);
+  else if (!quiet)
+    print_groups(entries);
   print_summary(entries);
-  return std::ranges::all_of(entries, [](const Entry& e) { return e.result.outcome == Outcome::passed; }) ? 0 : 1;
+  return std::ranges::all_of(entries,
+                             [](const Entry& e) { return e.result.outcome == Outcome::passed; })
+             ? 0
+             : 1;
 }

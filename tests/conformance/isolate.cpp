@@ -42,7 +42,8 @@ void start(Child& child, std::span<const std::filesystem::path> cases, unsigned 
     for (size_t i = child.next; i < child.end; ++i) {
       alarm(seconds_each);
       const CaseResult result = run_case(cases[i]);
-      const Message message{static_cast<uint32_t>(result.outcome), static_cast<uint32_t>(result.reason.size())};
+      const Message message{static_cast<uint32_t>(result.outcome),
+                            static_cast<uint32_t>(result.reason.size())};
       write_all(ends[1], &message, sizeof(message));
       write_all(ends[1], result.reason.data(), result.reason.size());
     }
@@ -55,8 +56,8 @@ void start(Child& child, std::span<const std::filesystem::path> cases, unsigned 
 
 }  // namespace
 
-void run_isolated(std::span<const std::filesystem::path> cases, unsigned jobs, unsigned seconds_each,
-                  const std::function<void(size_t, CaseResult)>& done) {
+void run_isolated(std::span<const std::filesystem::path> cases, unsigned jobs,
+                  unsigned seconds_each, const std::function<void(size_t, CaseResult)>& done) {
   jobs = std::max(1u, jobs);
   std::vector<Child> children;
   for (unsigned j = 0; j < jobs; ++j) {
@@ -80,7 +81,9 @@ void run_isolated(std::span<const std::filesystem::path> cases, unsigned jobs, u
         while (child.pending.size() >= sizeof(message)) {
           std::memcpy(&message, child.pending.data(), sizeof(message));
           if (child.pending.size() < sizeof(message) + message.length) break;
-          done(child.next, {cases[child.next].filename().string(), static_cast<Outcome>(message.outcome), child.pending.substr(sizeof(message), message.length)});
+          done(child.next,
+               {cases[child.next].filename().string(), static_cast<Outcome>(message.outcome),
+                child.pending.substr(sizeof(message), message.length)});
           ++child.next;
           child.pending.erase(0, sizeof(message) + message.length);
         }
@@ -93,7 +96,9 @@ void run_isolated(std::span<const std::filesystem::path> cases, unsigned jobs, u
       if (child.next < child.end) {
         const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         done(child.next, {cases[child.next].filename().string(), Outcome::failed,
-                          signal == SIGALRM ? "timed out" : signal ? "crashed: " + std::string(strsignal(signal)) : "exited " + std::to_string(WEXITSTATUS(status))});
+                          signal == SIGALRM ? "timed out"
+                          : signal          ? "crashed: " + std::string(strsignal(signal))
+                                            : "exited " + std::to_string(WEXITSTATUS(status))});
         if (++child.next < child.end) start(child, cases, seconds_each);
       }
     }

@@ -14,7 +14,8 @@ const char* name_of(Outcome outcome) {
 }
 
 size_t count(const std::vector<Entry>& entries, Outcome outcome) {
-  return std::ranges::count_if(entries, [&](const Entry& e) { return e.result.outcome == outcome; });
+  return std::ranges::count_if(entries,
+                               [&](const Entry& e) { return e.result.outcome == outcome; });
 }
 
 // The reason without what differs from case to case: names in quotes and numbers.
@@ -39,7 +40,8 @@ void print_map(const std::map<std::string, std::vector<std::string>>& groups, si
   std::ranges::stable_sort(sorted, std::greater(), [](auto* g) { return g->second.size(); });
   for (const auto* group : sorted) {
     fmt::print("{:5}  {}", group->second.size(), group->first);
-    for (size_t i = 0; i < std::min(examples, group->second.size()); ++i) fmt::print("{}{}", i ? ", " : "   e.g. ", group->second[i]);
+    for (size_t i = 0; i < std::min(examples, group->second.size()); ++i)
+      fmt::print("{}{}", i ? ", " : "   e.g. ", group->second[i]);
     fmt::print("\n");
   }
 }
@@ -47,7 +49,8 @@ void print_map(const std::map<std::string, std::vector<std::string>>& groups, si
 }  // namespace
 
 void print_summary(const std::vector<Entry>& entries) {
-  fmt::print("{} passed, {} failed, {} refused\n", count(entries, Outcome::passed), count(entries, Outcome::failed), count(entries, Outcome::refused));
+  fmt::print("{} passed, {} failed, {} refused\n", count(entries, Outcome::passed),
+             count(entries, Outcome::failed), count(entries, Outcome::refused));
 }
 
 void print_groups(const std::vector<Entry>& entries) {
@@ -63,17 +66,25 @@ void print_groups(const std::vector<Entry>& entries) {
 
 void print_failures(const std::vector<Entry>& entries) {
   for (const Entry& e : entries)
-    if (e.result.outcome != Outcome::passed) fmt::print("{:8} {}: {}\n", name_of(e.result.outcome), e.result.name, e.result.reason);
+    if (e.result.outcome != Outcome::passed)
+      fmt::print("{:8} {}: {}\n", name_of(e.result.outcome), e.result.name, e.result.reason);
 }
 
 bool write_json(const std::vector<Entry>& entries, const std::filesystem::path& file) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Entry& e : entries)
-    rows.push_back({{"suite", e.folder.parent_path().filename().string()}, {"name", e.result.name}, {"outcome", name_of(e.result.outcome)},
-                    {"reason", e.result.reason}, {"operators", operators_of(e.folder)}});
+    rows.push_back({{"suite", e.folder.parent_path().filename().string()},
+                    {"name", e.result.name},
+                    {"outcome", name_of(e.result.outcome)},
+                    {"reason", e.result.reason},
+                    {"operators", operators_of(e.folder)}});
   std::ofstream out(file);
-  out << nlohmann::json{{"passed", count(entries, Outcome::passed)}, {"failed", count(entries, Outcome::failed)},
-                        {"refused", count(entries, Outcome::refused)}, {"cases", rows}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out << nlohmann::json{{"passed", count(entries, Outcome::passed)},
+                        {"failed", count(entries, Outcome::failed)},
+                        {"refused", count(entries, Outcome::refused)},
+                        {"cases", rows}}
+             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
+      << "\n";
   return static_cast<bool>(out);
 }
 

@@ -24,7 +24,8 @@ Register leaky_relu(P& p) {
 }
 Register prelu(P& p) { return where_positive(p, p.in(0), p.b.mul(p.in(0), p.in(1))); }
 Register elu(P& p) {
-  Register below = p.b.mul(p.number(p.attributes.number("alpha", 1)), p.b.unary(Opcode::expm1, p.in(0)));
+  Register below =
+      p.b.mul(p.number(p.attributes.number("alpha", 1)), p.b.unary(Opcode::expm1, p.in(0)));
   return where_positive(p, p.in(0), below);
 }
 Register celu(P& p) {
@@ -83,7 +84,8 @@ Register shrink(P& p) {
   Register lambda = p.number(compute, p.attributes.number("lambd", 0.5));
   Register minus = p.number(compute, -p.attributes.number("lambd", 0.5));
   Register bias = p.number(compute, p.attributes.number("bias", 0));
-  Register inner = p.b.select(p.b.compare(Opcode::gt, x, lambda), p.b.sub(x, bias), p.number(compute, 0));
+  Register inner =
+      p.b.select(p.b.compare(Opcode::gt, x, lambda), p.b.sub(x, bias), p.number(compute, 0));
   Register y = p.b.select(p.b.lt(x, minus), p.b.add(x, bias), inner);
   return p.b.convert(y, type);
 }
@@ -92,8 +94,12 @@ Register shrink(P& p) {
 
 void add_activation(OperatorTable& table) {
   auto add = [&](const char* name, TypeSet types, const char* attributes, PointwiseFunction f) {
-    table.add(name).signature("X:T -> Y:T").where("T", types).attributes(attributes)
-        .infer(same_shape_as_first).pointwise(f);
+    table.add(name)
+        .signature("X:T -> Y:T")
+        .where("T", types)
+        .attributes(attributes)
+        .infer(same_shape_as_first)
+        .pointwise(f);
   };
   add("Relu", kFloats | kSignedIntegers, "", relu);
   add("LeakyRelu", kFloats, "alpha:f", leaky_relu);
@@ -111,8 +117,11 @@ void add_activation(OperatorTable& table) {
   add("Mish", kFloats, "", mish);
   add("Gelu", kFloats, "approximate:s", gelu);
   add("Shrink", kNumbers, "bias:f, lambd:f", shrink);
-  table.add("PRelu").signature("X:T, slope:T -> Y:T").where("T", kNumbers)
-      .infer(same_shape_as_first).pointwise(prelu);
+  table.add("PRelu")
+      .signature("X:T, slope:T -> Y:T")
+      .where("T", kNumbers)
+      .infer(same_shape_as_first)
+      .pointwise(prelu);
 }
 
 }  // namespace hologram::graph::ops

@@ -22,7 +22,9 @@ Register fold(P& p) {
   return result;
 }
 
-Register mean(P& p) { return p.b.div(fold<Opcode::add>(p), p.number(static_cast<double>(p.count()))); }
+Register mean(P& p) {
+  return p.b.div(fold<Opcode::add>(p), p.number(static_cast<double>(p.count())));
+}
 
 // Python's remainder takes the divisor's sign, C's (fmod=1) the dividend's.
 Register mod(P& p) {
@@ -32,16 +34,19 @@ Register mod(P& p) {
   Register zero = p.number(0);
   Register differ = p.b.binary(Opcode::bit_xor, p.b.lt(remainder, zero), p.b.lt(p.in(1), zero));
   Register nonzero = p.b.compare(Opcode::ne, remainder, zero);
-  return p.b.select(p.b.binary(Opcode::bit_and, differ, nonzero), p.b.add(remainder, p.in(1)), remainder);
+  return p.b.select(p.b.binary(Opcode::bit_and, differ, nonzero), p.b.add(remainder, p.in(1)),
+                    remainder);
 }
 
 // The result has the base's type; integers are raised in double, exactly up to 2^53.
 Register pow(P& p) {
   const DType type = p.result;
   if (type == p.type(1) && is_float(type)) return p.b.binary(Opcode::pow, p.in(0), p.in(1));
-  const bool wide = type == DType::f64 || is_integer(type) || p.type(1) == DType::f64 || is_integer(p.type(1));
+  const bool wide =
+      type == DType::f64 || is_integer(type) || p.type(1) == DType::f64 || is_integer(p.type(1));
   const DType compute = wide ? DType::f64 : DType::f32;
-  Register power = p.b.binary(Opcode::pow, p.b.convert(p.in(0), compute), p.b.convert(p.in(1), compute));
+  Register power =
+      p.b.binary(Opcode::pow, p.b.convert(p.in(0), compute), p.b.convert(p.in(1), compute));
   return p.b.convert(power, type);
 }
 
@@ -59,26 +64,41 @@ Status pow_type(InferContext& c) { return broadcast_all_inputs(c); }
 
 void add_arithmetic(OperatorTable& table) {
   auto binary_op = [&](const char* name, PointwiseFunction f) {
-    return table.add(name).signature("A:T, B:T -> C:T").where("T", kNumbers).infer(broadcast_all_inputs).pointwise(f);
+    return table.add(name)
+        .signature("A:T, B:T -> C:T")
+        .where("T", kNumbers)
+        .infer(broadcast_all_inputs)
+        .pointwise(f);
   };
   binary_op("Add", binary<Opcode::add>);
   binary_op("Sub", binary<Opcode::sub>);
   binary_op("Mul", binary<Opcode::mul>);
   binary_op("Div", binary<Opcode::div>);
   binary_op("Mod", mod).attributes("fmod:i");
-  table.add("Pow").signature("X:T, Y:T1 -> Z:T").where("T", kNumbers).where("T1", kNumbers)
-      .infer(pow_type).pointwise(pow);
+  table.add("Pow")
+      .signature("X:T, Y:T1 -> Z:T")
+      .where("T", kNumbers)
+      .where("T1", kNumbers)
+      .infer(pow_type)
+      .pointwise(pow);
 
   auto variadic = [&](const char* name, TypeSet types, PointwiseFunction f) {
-    table.add(name).signature("data:T... -> result:T").where("T", types).infer(broadcast_all_inputs).pointwise(f);
+    table.add(name)
+        .signature("data:T... -> result:T")
+        .where("T", types)
+        .infer(broadcast_all_inputs)
+        .pointwise(f);
   };
   variadic("Sum", kFloats, fold<Opcode::add>);
   variadic("Mean", kFloats, mean);
   variadic("Min", kNumbers, fold<Opcode::min>);
   variadic("Max", kNumbers, fold<Opcode::max>);
 
-  table.add("Clip").signature("input:T, min:T?, max:T? -> output:T").where("T", kNumbers)
-      .infer(same_shape_as_first).pointwise(clip);
+  table.add("Clip")
+      .signature("input:T, min:T?, max:T? -> output:T")
+      .where("T", kNumbers)
+      .infer(same_shape_as_first)
+      .pointwise(clip);
 }
 
 }  // namespace hologram::graph::ops

@@ -34,7 +34,11 @@ Register bit_shift(P& p) {
 
 void add_comparison(OperatorTable& table) {
   auto comparison = [&](const char* name, TypeSet types, PointwiseFunction f) {
-    return table.add(name).signature("A:T, B:T -> C:bool").where("T", types).infer(broadcast_all_inputs).pointwise(f);
+    return table.add(name)
+        .signature("A:T, B:T -> C:bool")
+        .where("T", types)
+        .infer(broadcast_all_inputs)
+        .pointwise(f);
   };
   comparison("Equal", kCompute | kStrings, compare<Opcode::eq>).kernel("EqualStrings");
   comparison("Less", kNumbers, compare<Opcode::lt>);
@@ -43,7 +47,11 @@ void add_comparison(OperatorTable& table) {
   comparison("GreaterOrEqual", kNumbers, compare<Opcode::ge>);
 
   auto bits = [&](const char* name, TypeSet types, PointwiseFunction f) {
-    return table.add(name).signature("A:T, B:T -> C:T").where("T", types).infer(broadcast_all_inputs).pointwise(f);
+    return table.add(name)
+        .signature("A:T, B:T -> C:T")
+        .where("T", types)
+        .infer(broadcast_all_inputs)
+        .pointwise(f);
   };
   bits("And", kBool, binary<Opcode::bit_and>);
   bits("Or", kBool, binary<Opcode::bit_or>);
@@ -52,10 +60,22 @@ void add_comparison(OperatorTable& table) {
   bits("BitwiseOr", kIntegers, binary<Opcode::bit_or>);
   bits("BitwiseXor", kIntegers, binary<Opcode::bit_xor>);
   bits("BitShift", kUnsignedIntegers, bit_shift).attributes("direction:s");
-  table.add("Not").signature("X:T -> Y:T").where("T", kBool).infer(same_shape_as_first).pointwise(invert);
-  table.add("BitwiseNot").signature("X:T -> Y:T").where("T", kIntegers).infer(same_shape_as_first).pointwise(invert);
-  table.add("Where").signature("condition:bool, X:T, Y:T -> output:T").where("T", kAll)
-      .infer(broadcast_all_inputs).pointwise(where).kernel();
+  table.add("Not")
+      .signature("X:T -> Y:T")
+      .where("T", kBool)
+      .infer(same_shape_as_first)
+      .pointwise(invert);
+  table.add("BitwiseNot")
+      .signature("X:T -> Y:T")
+      .where("T", kIntegers)
+      .infer(same_shape_as_first)
+      .pointwise(invert);
+  table.add("Where")
+      .signature("condition:bool, X:T, Y:T -> output:T")
+      .where("T", kAll)
+      .infer(broadcast_all_inputs)
+      .pointwise(where)
+      .kernel();
 }
 
 }  // namespace hologram::graph::ops

@@ -12,7 +12,9 @@ Result<Graph*> body(InferContext& c, const char* name) {
   return graph;
 }
 
-const ValueType& output_type(const Graph& graph, size_t index) { return graph.value(graph.outputs[index]).type; }
+const ValueType& output_type(const Graph& graph, size_t index) {
+  return graph.value(graph.outputs[index]).type;
+}
 
 Status if_(InferContext& c) {
   HOLOGRAM_TRY(Graph * then_branch, body(c, "then_branch"));
@@ -21,7 +23,8 @@ Status if_(InferContext& c) {
     HOLOGRAM_CHECK(resolve(*branch));
     if (!branch->inputs.empty()) return fail(ErrorCode::corrupt, "a branch with inputs");
     if (branch->outputs.size() < c.output_count())
-      return fail(ErrorCode::corrupt, "a branch with {} outputs where the node has {}", branch->outputs.size(), c.output_count());
+      return fail(ErrorCode::corrupt, "a branch with {} outputs where the node has {}",
+                  branch->outputs.size(), c.output_count());
   }
   for (size_t i = 0; i < c.output_count(); ++i) {
     const ValueType &a = output_type(*then_branch, i), &b = output_type(*else_branch, i);
@@ -29,7 +32,9 @@ Status if_(InferContext& c) {
     // A branch may give the element where the other gives an optional.
     if (!type && a.kind == ValueType::Kind::optional && same_types(*a.element, b)) type = a;
     if (!type && b.kind == ValueType::Kind::optional && same_types(*b.element, a)) type = b;
-    if (!type) return fail(ErrorCode::type_mismatch, "output {} is {} in one branch and {} in the other", i, a.to_string(), b.to_string());
+    if (!type)
+      return fail(ErrorCode::type_mismatch, "output {} is {} in one branch and {} in the other", i,
+                  a.to_string(), b.to_string());
     c.set_type(i, *type);
   }
   return {};
@@ -48,9 +53,11 @@ ValueType carried_type(const ValueType& declared, const ValueType& initial) {
 
 Status loop(InferContext& c) {
   HOLOGRAM_TRY(Graph * inner, body(c, "body"));
-  if (inner->inputs.size() < 2) return fail(ErrorCode::corrupt, "a body without counter and condition");
+  if (inner->inputs.size() < 2)
+    return fail(ErrorCode::corrupt, "a body without counter and condition");
   const size_t carried = inner->inputs.size() - 2;
-  if (inner->outputs.size() < 1 + carried) return fail(ErrorCode::corrupt, "a body with {} outputs", inner->outputs.size());
+  if (inner->outputs.size() < 1 + carried)
+    return fail(ErrorCode::corrupt, "a body with {} outputs", inner->outputs.size());
   inner->value(inner->inputs[0]).type = ValueType::tensor(DType::i64, Shape());
   inner->value(inner->inputs[1]).type = ValueType::tensor(DType::boolean, Shape());
   for (size_t i = 0; i < carried; ++i) {
@@ -60,13 +67,16 @@ Status loop(InferContext& c) {
   }
   HOLOGRAM_CHECK(resolve(*inner));
   for (size_t i = 0; i < c.output_count(); ++i) {
-    if (1 + i >= inner->outputs.size()) return fail(ErrorCode::corrupt, "more outputs than the body gives");
+    if (1 + i >= inner->outputs.size())
+      return fail(ErrorCode::corrupt, "more outputs than the body gives");
     ValueType type = output_type(*inner, 1 + i);
     if (i < carried) {
       // After no iteration the result is the start.
       auto common = common_type(type, c.type(2 + i));
       if (!common && c.type(2 + i).kind == ValueType::Kind::optional) common = c.type(2 + i);
-      if (!common) return fail(ErrorCode::type_mismatch, "carried value {} starts as {} and becomes {}", i, c.type(2 + i).to_string(), type.to_string());
+      if (!common)
+        return fail(ErrorCode::type_mismatch, "carried value {} starts as {} and becomes {}", i,
+                    c.type(2 + i).to_string(), type.to_string());
       c.set_type(i, *common);
     } else if (type.shape) {
       std::vector<Dim> dims = type.shape->dims();
@@ -83,7 +93,10 @@ Status loop(InferContext& c) {
 
 void add_control_flow(OperatorTable& table) {
   table.add("If").signature("cond:bool -> outputs:V...").infer(if_).control_flow();
-  table.add("Loop").signature("M:i64?, cond:bool?, v_initial:V...? -> results:V...").infer(loop).control_flow();
+  table.add("Loop")
+      .signature("M:i64?, cond:bool?, v_initial:V...? -> results:V...")
+      .infer(loop)
+      .control_flow();
 }
 
 }  // namespace hologram::graph::ops

@@ -9,7 +9,8 @@ Status conv(InferContext& c) {
   const Shape *x = c.shape(0), *w = c.shape(1);
   if (!x || !w) return {};
   if (x->rank() < 3 || x->rank() != w->rank())
-    return fail(ErrorCode::shape_mismatch, "input {} and weights {}", x->to_string(), w->to_string());
+    return fail(ErrorCode::shape_mismatch, "input {} and weights {}", x->to_string(),
+                w->to_string());
   const size_t spatial = x->rank() - 2;
   auto kernel = c.integers("kernel_shape"), strides = c.integers("strides");
   auto dilations = c.integers("dilations"), pads = c.integers("pads");
@@ -34,9 +35,12 @@ Status conv(InferContext& c) {
 }  // namespace
 
 void add_convolution(OperatorTable& table) {
-  table.add("Conv").signature("X:T, W:T, B:T? -> Y:T").where("T", kFloats)
+  table.add("Conv")
+      .signature("X:T, W:T, B:T? -> Y:T")
+      .where("T", kFloats)
       .attributes("auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is")
-      .infer(conv).kernel();
+      .infer(conv)
+      .kernel();
 }
 
 }  // namespace hologram::graph::ops

@@ -14,7 +14,8 @@ Status matmul(InferContext& c) {
   if (column) b.push_back(1);
   const Dim inner_a = a.back(), inner_b = b[b.size() - 2];
   if (!inner_a.is_symbol() && !inner_b.is_symbol() && inner_a != inner_b)
-    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.shape(0)->to_string(), c.shape(1)->to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.shape(0)->to_string(),
+                c.shape(1)->to_string());
   HOLOGRAM_TRY(Shape batch, broadcast_shapes(Shape(std::vector<Dim>(a.begin(), a.end() - 2)),
                                              Shape(std::vector<Dim>(b.begin(), b.end() - 2))));
   std::vector<Dim> dims = batch.dims();
@@ -28,11 +29,13 @@ Status gemm(InferContext& c) {
   const Shape *a = c.shape(0), *b = c.shape(1);
   if (!a || !b) return {};
   if (a->rank() != 2 || b->rank() != 2)
-    return fail(ErrorCode::shape_mismatch, "{} and {} are not matrices", a->to_string(), b->to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} are not matrices", a->to_string(),
+                b->to_string());
   const bool ta = c.integer("transA") != 0, tb = c.integer("transB") != 0;
   const Dim &inner_a = (*a)[ta ? 0 : 1], &inner_b = (*b)[tb ? 1 : 0];
   if (!inner_a.is_symbol() && !inner_b.is_symbol() && inner_a != inner_b)
-    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", a->to_string(), b->to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", a->to_string(),
+                b->to_string());
   c.set_shape(0, Shape(std::vector<Dim>{(*a)[ta ? 1 : 0], (*b)[tb ? 0 : 1]}));
   return {};
 }
@@ -43,8 +46,12 @@ constexpr TypeSet kProducts = kFloats | TypeSet{DType::i32, DType::i64, DType::u
 
 void add_linear_algebra(OperatorTable& table) {
   table.add("MatMul").signature("A:T, B:T -> Y:T").where("T", kProducts).infer(matmul).kernel();
-  table.add("Gemm").signature("A:T, B:T, C:T? -> Y:T").where("T", kProducts)
-      .attributes("alpha:f, beta:f, transA:i, transB:i").infer(gemm).kernel();
+  table.add("Gemm")
+      .signature("A:T, B:T, C:T? -> Y:T")
+      .where("T", kProducts)
+      .attributes("alpha:f, beta:f, transA:i, transB:i")
+      .infer(gemm)
+      .kernel();
 }
 
 }  // namespace hologram::graph::ops

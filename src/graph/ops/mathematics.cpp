@@ -31,7 +31,8 @@ Register is_inf(P& p) {
   const DType type = p.type();
   Register result = p.b.boolean(false);
   auto test = [&](double value) {
-    result = p.b.binary(Opcode::bit_or, result, p.b.compare(Opcode::eq, p.in(0), p.number(type, value)));
+    result =
+        p.b.binary(Opcode::bit_or, result, p.b.compare(Opcode::eq, p.in(0), p.number(type, value)));
   };
   if (p.attributes.integer("detect_positive", 1) != 0) test(__builtin_inf());
   if (p.attributes.integer("detect_negative", 1) != 0) test(-__builtin_inf());
@@ -42,7 +43,11 @@ Register is_inf(P& p) {
 
 void add_mathematics(OperatorTable& table) {
   auto unary_op = [&](const char* name, TypeSet types, PointwiseFunction f) {
-    table.add(name).signature("X:T -> Y:T").where("T", types).infer(same_shape_as_first).pointwise(f);
+    table.add(name)
+        .signature("X:T -> Y:T")
+        .where("T", types)
+        .infer(same_shape_as_first)
+        .pointwise(f);
   };
   constexpr TypeSet kSigned = kSignedIntegers | kFloats;
   unary_op("Abs", kNumbers, absolute);
@@ -71,7 +76,11 @@ void add_mathematics(OperatorTable& table) {
   unary_op("Acosh", kFloats, unary<Opcode::acosh>);
   unary_op("Atanh", kFloats, unary<Opcode::atanh>);
   auto test_op = [&](const char* name, PointwiseFunction f) {
-    return table.add(name).signature("X:T -> Y:bool").where("T", kFloats).infer(same_shape_as_first).pointwise(f);
+    return table.add(name)
+        .signature("X:T -> Y:bool")
+        .where("T", kFloats)
+        .infer(same_shape_as_first)
+        .pointwise(f);
   };
   test_op("IsNaN", is_nan);
   test_op("IsInf", is_inf).attributes("detect_negative:i, detect_positive:i");

@@ -49,8 +49,9 @@ Status reshape(InferContext& c) {
     if (dims[i].is_symbol()) continue;
     if (dims[i].value() == 0 && !allow_zero) {
       if (in && i >= in->rank())
-        return fail(ErrorCode::shape_mismatch, "dimension {} of the new shape copies one that {} does not have",
-                    i, in->to_string());
+        return fail(ErrorCode::shape_mismatch,
+                    "dimension {} of the new shape copies one that {} does not have", i,
+                    in->to_string());
       dims[i] = in ? (*in)[i] : unknown_dim();
     } else if (dims[i].value() == -1) {
       if (open) return fail(ErrorCode::shape_mismatch, "more than one dimension of -1");
@@ -70,7 +71,8 @@ Status reshape(InferContext& c) {
                   in->to_string(), Shape(dims).to_string());
   }
   c.set_shape(0, Shape(std::move(dims)));
-  if (const auto* contents = c.contents(0); contents && target->size() <= 1) c.set_contents(0, *contents);
+  if (const auto* contents = c.contents(0); contents && target->size() <= 1)
+    c.set_contents(0, *contents);
   return {};
 }
 
@@ -79,10 +81,12 @@ Status flatten(InferContext& c) {
   if (!in) return {};
   const int64_t rank = static_cast<int64_t>(in->rank());
   int64_t axis = c.integer("axis", 1);
-  if (axis < -rank || axis > rank) return fail(ErrorCode::out_of_range, "axis {} of rank {}", axis, rank);
+  if (axis < -rank || axis > rank)
+    return fail(ErrorCode::out_of_range, "axis {} of rank {}", axis, rank);
   if (axis < 0) axis += rank;
   const auto& dims = in->dims();
-  c.set_shape(0, Shape(std::vector<Dim>{product(std::span(dims).first(axis)), product(std::span(dims).subspan(axis))}));
+  c.set_shape(0, Shape(std::vector<Dim>{product(std::span(dims).first(axis)),
+                                        product(std::span(dims).subspan(axis))}));
   return {};
 }
 
@@ -136,10 +140,13 @@ Status transpose(InferContext& c) {
   if (!in) return {};
   auto perm = c.integers("perm");
   if (!perm.empty() && perm.size() != in->rank())
-    return fail(ErrorCode::shape_mismatch, "perm has {} axes for a tensor of rank {}", perm.size(), in->rank());
+    return fail(ErrorCode::shape_mismatch, "perm has {} axes for a tensor of rank {}", perm.size(),
+                in->rank());
   std::vector<Dim> dims;
   for (size_t i = 0; i < in->rank(); ++i) {
-    HOLOGRAM_TRY(const size_t axis, c.axis(perm.empty() ? static_cast<int64_t>(in->rank() - 1 - i) : perm[i], in->rank()));
+    HOLOGRAM_TRY(
+        const size_t axis,
+        c.axis(perm.empty() ? static_cast<int64_t>(in->rank() - 1 - i) : perm[i], in->rank()));
     dims.push_back((*in)[axis]);
   }
   c.set_shape(0, Shape(std::move(dims)));
@@ -167,7 +174,8 @@ Status concat(InferContext& c) {
       } else if (dims[k].is_symbol() && !in[k].is_symbol()) {
         dims[k] = in[k];
       } else if (!dims[k].is_symbol() && !in[k].is_symbol() && dims[k] != in[k]) {
-        return fail(ErrorCode::shape_mismatch, "inputs {} and {} differ in axis {}", c.shape(0)->to_string(), in.to_string(), k);
+        return fail(ErrorCode::shape_mismatch, "inputs {} and {} differ in axis {}",
+                    c.shape(0)->to_string(), in.to_string(), k);
       }
     }
   }
@@ -180,19 +188,47 @@ Status concat(InferContext& c) {
 
 void add_movement(OperatorTable& table) {
   table.add("Identity").signature("input:V -> output:V").infer(identity).kernel();
-  table.add("Shape").signature("data:T -> shape:i64").where("T", kAll).attributes("start:i, end:i")
-      .infer(shape).kernel();
+  table.add("Shape")
+      .signature("data:T -> shape:i64")
+      .where("T", kAll)
+      .attributes("start:i, end:i")
+      .infer(shape)
+      .kernel();
   table.add("Size").signature("data:T -> size:i64").where("T", kAll).infer(size).kernel();
-  table.add("Reshape").signature("data:T, shape:i64 -> reshaped:T").where("T", kAll)
-      .attributes("allowzero:i").infer(reshape).kernel();
-  table.add("Flatten").signature("input:T -> output:T").where("T", kAll).attributes("axis:i")
-      .infer(flatten).kernel();
-  table.add("Squeeze").signature("data:T, axes:i64? -> squeezed:T").where("T", kAll).infer(squeeze).kernel();
-  table.add("Unsqueeze").signature("data:T, axes:i64 -> expanded:T").where("T", kAll).infer(unsqueeze).kernel();
-  table.add("Transpose").signature("data:T -> transposed:T").where("T", kAll).attributes("perm:is")
-      .infer(transpose).kernel();
-  table.add("Concat").signature("inputs:T... -> concat_result:T").where("T", kAll).attributes("axis:i")
-      .infer(concat).kernel();
+  table.add("Reshape")
+      .signature("data:T, shape:i64 -> reshaped:T")
+      .where("T", kAll)
+      .attributes("allowzero:i")
+      .infer(reshape)
+      .kernel();
+  table.add("Flatten")
+      .signature("input:T -> output:T")
+      .where("T", kAll)
+      .attributes("axis:i")
+      .infer(flatten)
+      .kernel();
+  table.add("Squeeze")
+      .signature("data:T, axes:i64? -> squeezed:T")
+      .where("T", kAll)
+      .infer(squeeze)
+      .kernel();
+  table.add("Unsqueeze")
+      .signature("data:T, axes:i64 -> expanded:T")
+      .where("T", kAll)
+      .infer(unsqueeze)
+      .kernel();
+  table.add("Transpose")
+      .signature("data:T -> transposed:T")
+      .where("T", kAll)
+      .attributes("perm:is")
+      .infer(transpose)
+      .kernel();
+  table.add("Concat")
+      .signature("inputs:T... -> concat_result:T")
+      .where("T", kAll)
+      .attributes("axis:i")
+      .infer(concat)
+      .kernel();
 }
 
 }  // namespace hologram::graph::ops

@@ -10,7 +10,8 @@ void remove_dead_code(Graph& graph) {
   std::vector<Node> kept;
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     Node& node = graph.nodes[i];
-    if (std::ranges::none_of(node.outputs, [&](ValueId id) { return id != kNoValue && live[id]; })) continue;
+    if (std::ranges::none_of(node.outputs, [&](ValueId id) { return id != kNoValue && live[id]; }))
+      continue;
     for (Subgraph& sub : node.subgraphs) {
       remove_dead_code(*sub.graph);
       for (const Graph::Capture& capture : sub.graph->captures) live[capture.outer] = true;
@@ -21,7 +22,9 @@ void remove_dead_code(Graph& graph) {
   }
   std::ranges::reverse(kept);
   graph.nodes = std::move(kept);
-  std::erase_if(graph.captures, [&](const Graph::Capture& c) { return !live[c.inner] || graph.value(c.inner).constant; });
+  std::erase_if(graph.captures, [&](const Graph::Capture& c) {
+    return !live[c.inner] || graph.value(c.inner).constant;
+  });
 }
 
 }  // namespace hologram::graph

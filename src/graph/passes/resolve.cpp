@@ -93,14 +93,16 @@ class Resolver {
     if (!values) return fail(std::move(values).error(), node.describe());
     if (!graph_.status()) return fail(graph_.status().error(), node.describe());
     std::vector<Node> parts;
-    for (size_t i = start; i < graph_.nodes.size(); ++i) parts.push_back(std::move(graph_.nodes[i]));
+    for (size_t i = start; i < graph_.nodes.size(); ++i)
+      parts.push_back(std::move(graph_.nodes[i]));
     graph_.nodes.resize(start);
     for (Node& part : parts) {
       if (part.name.empty()) part.name = node.name;
       HOLOGRAM_CHECK(process(std::move(part), depth + 1));
     }
     if (values->size() < node.outputs.size())
-      return fail(ErrorCode::internal, "composition of {} gives {} of {} outputs", node.op, values->size(), node.outputs.size());
+      return fail(ErrorCode::internal, "composition of {} gives {} of {} outputs", node.op,
+                  values->size(), node.outputs.size());
     for (size_t i = 0; i < node.outputs.size(); ++i) alias_[node.outputs[i]] = (*values)[i];
     return {};
   }

@@ -52,11 +52,13 @@ Result<Value> stack(const std::vector<Value>& parts, const PortInfo& port) {
       return fail(ErrorCode::shape_mismatch, "scan outputs of different shapes");
   dims.insert(0, static_cast<int64_t>(parts.size()));
   HOLOGRAM_TRY(Tensor result, Tensor::allocate(dtype, dims));
-  if (dtype != DType::string && size_of(dtype) == 0) return fail(ErrorCode::unsupported, "scan outputs of type {}", name_of(dtype));
+  if (dtype != DType::string && size_of(dtype) == 0)
+    return fail(ErrorCode::unsupported, "scan outputs of type {}", name_of(dtype));
   std::byte* at = result.data;
   for (const Value& part : parts) {
     if (dtype == DType::string) {
-      std::copy_n(part.tensor.as<std::string>(), part.tensor.count(), reinterpret_cast<std::string*>(at));
+      std::copy_n(part.tensor.as<std::string>(), part.tensor.count(),
+                  reinterpret_cast<std::string*>(at));
     } else if (part.tensor.bytes() > 0) {
       std::memcpy(at, part.tensor.data, part.tensor.bytes());
     }
@@ -66,7 +68,10 @@ Result<Value> stack(const std::vector<Value>& parts, const PortInfo& port) {
 }
 
 Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
-  auto input = [&](size_t i) { return i < step.inputs.size() && step.inputs[i] != kNoValue ? frame.value(step.inputs[i]) : Value(); };
+  auto input = [&](size_t i) {
+    return i < step.inputs.size() && step.inputs[i] != kNoValue ? frame.value(step.inputs[i])
+                                                                : Value();
+  };
   int64_t trips = std::numeric_limits<int64_t>::max();
   if (const Value limit = input(0); limit.is_tensor()) trips = *limit.tensor.as<int64_t>();
   bool going = true;
@@ -75,7 +80,8 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
   }
   HOLOGRAM_TRY(Frame * body, frame.child(step, 0));
   const LoadedPlan& plan = body->plan();
-  if (plan.inputs.size() < 2 || plan.outputs.empty()) return fail(ErrorCode::corrupt, "a loop body without counter and condition");
+  if (plan.inputs.size() < 2 || plan.outputs.empty())
+    return fail(ErrorCode::corrupt, "a loop body without counter and condition");
   const size_t carried = plan.inputs.size() - 2, scans = plan.outputs.size() - 1 - carried;
   std::vector<Value> state;
   for (size_t i = 0; i < carried; ++i) state.push_back(input(2 + i));
@@ -106,7 +112,8 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
         HOLOGRAM_TRY(frame.value(step.outputs[i]), state[i].clone());
       }
     } else {
-      HOLOGRAM_TRY(frame.value(step.outputs[i]), stack(collected[i - carried], plan.output_ports[1 + i]));
+      HOLOGRAM_TRY(frame.value(step.outputs[i]),
+                   stack(collected[i - carried], plan.output_ports[1 + i]));
     }
   }
   return {};
@@ -116,9 +123,12 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
 
 Status run_control(Frame& frame, const LoadedStep& step, RunContext& context) {
   switch (step.control) {
-    case Control::if_: return run_if(frame, step, context);
-    case Control::loop: return run_loop(frame, step, context);
-    default: return fail(ErrorCode::internal, "control operator '{}'", step.label);
+    case Control::if_:
+      return run_if(frame, step, context);
+    case Control::loop:
+      return run_loop(frame, step, context);
+    default:
+      return fail(ErrorCode::internal, "control operator '{}'", step.label);
   }
 }
 

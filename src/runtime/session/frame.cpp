@@ -35,7 +35,8 @@ namespace {
 
 class StepMemory : public kernels::KernelMemory {
  public:
-  StepMemory(Frame& frame, const LoadedStep& step, Scratch& scratch) : frame_(frame), step_(step), scratch_(scratch) {}
+  StepMemory(Frame& frame, const LoadedStep& step, Scratch& scratch)
+      : frame_(frame), step_(step), scratch_(scratch) {}
   Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
     return frame_.allocate(step_.outputs[index], dtype, dims);
   }
@@ -68,7 +69,9 @@ Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   const uint64_t bytes = tensor.bytes();
   if (value.storage == archive::Storage::arena) {
     if (bytes != value.size)
-      return fail(ErrorCode::internal, "a result of shape {} ({} bytes) where {} bytes were planned", dims.to_string(), bytes, value.size);
+      return fail(ErrorCode::internal,
+                  "a result of shape {} ({} bytes) where {} bytes were planned", dims.to_string(),
+                  bytes, value.size);
     tensor.data = arena_.data() + value.offset;
     return tensor;
   }
@@ -89,7 +92,8 @@ Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
   if (!child) {
     HOLOGRAM_TRY(child, create(*sub.plan));
   }
-  for (size_t i = 0; i < sub.outer.size(); ++i) child->values_[sub.inner[i]] = values_[sub.outer[i]];
+  for (size_t i = 0; i < sub.outer.size(); ++i)
+    child->values_[sub.inner[i]] = values_[sub.outer[i]];
   return child.get();
 }
 
@@ -115,11 +119,13 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? Value() : values_[id]);
   outputs_.assign(step.outputs.size(), Value());
   StepMemory memory(*this, step, context.scratch);
-  kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory, ThreadPool::shared());
+  kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory,
+                                ThreadPool::shared());
   Status status = kernels::run_kernel(*step.kernel, kernel);
   context.scratch.reset();
   HOLOGRAM_CHECK(std::move(status));
-  for (size_t i = 0; i < step.outputs.size(); ++i) values_[step.outputs[i]] = std::move(outputs_[i]);
+  for (size_t i = 0; i < step.outputs.size(); ++i)
+    values_[step.outputs[i]] = std::move(outputs_[i]);
   inputs_.clear();
   return {};
 }
@@ -133,11 +139,16 @@ Status Frame::run_step(const LoadedStep& step, RunContext& context) {
 Status Frame::run(RunContext& context) {
   std::vector<StepTime>* times = std::exchange(context.times, nullptr);
   for (const LoadedStep& step : plan_->steps) {
-    const auto start = times ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto start =
+        times ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Status status = run_step(step, context);
-    if (!status) return fail(std::move(status).error(), "step '" + step.name + "' (" + step.label + ")");
+    if (!status)
+      return fail(std::move(status).error(), "step '" + step.name + "' (" + step.label + ")");
     if (times)
-      times->push_back({step.name, step.label, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+      times->push_back(
+          {step.name, step.label,
+           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+               .count()});
     for (uint32_t id : step.release) values_[id] = Value();
   }
   return {};

@@ -19,8 +19,8 @@ class Scratch {
 
  private:
   std::vector<AlignedBytes> blocks_;
-  size_t used_ = 0;      // of the last block
-  size_t in_blocks_ = 0; // bytes taken since the last reset
+  size_t used_ = 0;       // of the last block
+  size_t in_blocks_ = 0;  // bytes taken since the last reset
 };
 
 struct RunContext {

@@ -15,9 +15,11 @@ template <typename T>
 std::vector<T> list(const flatbuffers::Vector<T>* v) {
   return v ? std::vector<T>(v->begin(), v->end()) : std::vector<T>();
 }
-std::vector<std::string> texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* v) {
+std::vector<std::string> texts(
+    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* v) {
   std::vector<std::string> result;
-  if (v) for (const flatbuffers::String* s : *v) result.push_back(text(s));
+  if (v)
+    for (const flatbuffers::String* s : *v) result.push_back(text(s));
   return result;
 }
 
@@ -27,13 +29,16 @@ DType innermost(const archive::Type* type) {
 }
 
 PortInfo port(const archive::Type* type, std::string name) {
-  PortInfo info{std::move(name), static_cast<PortInfo::Kind>(type->kind()), innermost(type), std::nullopt};
+  PortInfo info{std::move(name), static_cast<PortInfo::Kind>(type->kind()), innermost(type),
+                std::nullopt};
   if (!type->has_shape()) return info;
   std::vector<Dim> dims;
   if (type->dims())
     for (const archive::Dim* dim : *type->dims()) {
-      if (dim->symbol() && dim->symbol()->size() > 0) dims.emplace_back(dim->symbol()->str());
-      else dims.emplace_back(dim->value());
+      if (dim->symbol() && dim->symbol()->size() > 0)
+        dims.emplace_back(dim->symbol()->str());
+      else
+        dims.emplace_back(dim->value());
     }
   info.shape = Shape(std::move(dims));
   return info;
@@ -59,7 +64,8 @@ class Loader {
       }
     if (m.programs())
       for (const archive::Program* p : *m.programs()) {
-        const auto bytes = p->code() ? std::span(p->code()->data(), p->code()->size()) : std::span<const uint8_t>();
+        const auto bytes = p->code() ? std::span(p->code()->data(), p->code()->size())
+                                     : std::span<const uint8_t>();
         HOLOGRAM_TRY(const isa::Program program, isa::decode(std::as_bytes(bytes)));
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
@@ -76,15 +82,19 @@ class Loader {
       for (const archive::Value* v : *from.values()) {
         plan->values.push_back({v->storage(), v->offset(), v->size(), innermost(v->type())});
         plan->initial.emplace_back();
-        if (v->storage() == archive::Storage::constant) plan->initial.back() = kernels::Value(model_.constants[v->constant()]);
+        if (v->storage() == archive::Storage::constant)
+          plan->initial.back() = kernels::Value(model_.constants[v->constant()]);
       }
     plan->inputs = list(from.inputs());
     plan->outputs = list(from.outputs());
     const auto output_names = texts(from.output_names());
-    for (uint32_t id : plan->inputs) plan->input_ports.push_back(port(from.values()->Get(id)->type(), text(from.values()->Get(id)->name())));
+    for (uint32_t id : plan->inputs)
+      plan->input_ports.push_back(
+          port(from.values()->Get(id)->type(), text(from.values()->Get(id)->name())));
     for (size_t i = 0; i < plan->outputs.size(); ++i) {
       const archive::Value* v = from.values()->Get(plan->outputs[i]);
-      plan->output_ports.push_back(port(v->type(), i < output_names.size() ? output_names[i] : text(v->name())));
+      plan->output_ports.push_back(
+          port(v->type(), i < output_names.size() ? output_names[i] : text(v->name())));
     }
     if (from.steps())
       for (const archive::Step* s : *from.steps()) {
@@ -108,28 +118,44 @@ class Loader {
     switch (from.kind()) {
       case archive::StepKind::program: {
         step.program = &model_.programs[from.program()];
-        if (step.program->input_count() != step.inputs.size() || step.program->output_count() != step.outputs.size())
+        if (step.program->input_count() != step.inputs.size() ||
+            step.program->output_count() != step.outputs.size())
           return fail(ErrorCode::corrupt, "the plan is wrong: a program with other operands");
         for (size_t i = 0; i < step.outputs.size(); ++i)
-          if (step.program->output_type(i) != step.output_types[i]) return fail(ErrorCode::corrupt, "the plan is wrong: a program with other types");
+          if (step.program->output_type(i) != step.output_types[i])
+            return fail(ErrorCode::corrupt, "the plan is wrong: a program with other types");
         break;
       }
       case archive::StepKind::kernel:
         step.kernel = kernels::find_kernel(step.label);
-        if (!step.kernel) return fail(ErrorCode::unsupported, "this runtime has no kernel '{}'; compile the model with the same version", step.label);
+        if (!step.kernel)
+          return fail(ErrorCode::unsupported,
+                      "this runtime has no kernel '{}'; compile the model with the same version",
+                      step.label);
         break;
       case archive::StepKind::control:
-        step.control = step.label == "If" ? Control::if_ : step.label == "Loop" ? Control::loop
-                       : step.label == "Scan" ? Control::scan : step.label == "SequenceMap" ? Control::sequence_map : Control::none;
-        if (step.control == Control::none) return fail(ErrorCode::unsupported, "this runtime has no control operator '{}'", step.label);
+        step.control = step.label == "If"            ? Control::if_
+                       : step.label == "Loop"        ? Control::loop
+                       : step.label == "Scan"        ? Control::scan
+                       : step.label == "SequenceMap" ? Control::sequence_map
+                                                     : Control::none;
+        if (step.control == Control::none)
+          return fail(ErrorCode::unsupported, "this runtime has no control operator '{}'",
+                      step.label);
         break;
     }
     if (from.attributes())
       for (const archive::Attribute* a : *from.attributes()) {
-        Attribute attribute{.name = text(a->name()), .kind = static_cast<Attribute::Kind>(a->kind()), .integer = a->integer(),
-                            .number = a->number(), .text = text(a->text()), .integers = list(a->integers()),
-                            .numbers = list(a->numbers()), .texts = texts(a->texts())};
-        if (attribute.kind == Attribute::Kind::tensor) attribute.tensor = model_.constants[a->constant()];
+        Attribute attribute{.name = text(a->name()),
+                            .kind = static_cast<Attribute::Kind>(a->kind()),
+                            .integer = a->integer(),
+                            .number = a->number(),
+                            .text = text(a->text()),
+                            .integers = list(a->integers()),
+                            .numbers = list(a->numbers()),
+                            .texts = texts(a->texts())};
+        if (attribute.kind == Attribute::Kind::tensor)
+          attribute.tensor = model_.constants[a->constant()];
         step.attributes.put(std::move(attribute));
       }
     step.first_frame = plan.child_frames;

@@ -18,7 +18,9 @@ struct Run {
   RunContext context;
 };
 
-std::string shape_text(const PortInfo& port) { return port.shape ? port.shape->to_string() : "[...]"; }
+std::string shape_text(const PortInfo& port) {
+  return port.shape ? port.shape->to_string() : "[...]";
+}
 
 // The input is what the port says, and symbols mean one number throughout.
 Status check_input(const PortInfo& port, const Value& value, SymbolBindings& bindings) {
@@ -27,22 +29,27 @@ Status check_input(const PortInfo& port, const Value& value, SymbolBindings& bin
     if (!value.is_sequence()) return fail(ErrorCode::type_mismatch, "a sequence is expected");
     for (const Value& element : *value.sequence)
       if (element.is_tensor() && element.tensor.dtype != port.dtype)
-        return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not {}", name_of(port.dtype), name_of(element.tensor.dtype));
+        return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not {}",
+                    name_of(port.dtype), name_of(element.tensor.dtype));
     return {};
   }
   if (!value.is_tensor()) return fail(ErrorCode::type_mismatch, "a tensor is expected");
   const Tensor& tensor = value.tensor;
   if (tensor.dtype != port.dtype)
-    return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype), name_of(tensor.dtype));
+    return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype),
+                name_of(tensor.dtype));
   if (!port.shape) return {};
   bool fits = port.shape->rank() == tensor.dims.rank();
   for (size_t i = 0; fits && i < tensor.dims.rank(); ++i) {
     const Dim& dim = (*port.shape)[i];
-    if (!dim.is_symbol()) fits = dim.value() == tensor.dims[i];
-    else if (dim.symbol() != "?") fits = bindings.try_emplace(dim.symbol(), tensor.dims[i]).first->second == tensor.dims[i];
+    if (!dim.is_symbol())
+      fits = dim.value() == tensor.dims[i];
+    else if (dim.symbol() != "?")
+      fits = bindings.try_emplace(dim.symbol(), tensor.dims[i]).first->second == tensor.dims[i];
   }
   if (fits) return {};
-  return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", tensor.dims.to_string(), shape_text(port));
+  return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", tensor.dims.to_string(),
+              shape_text(port));
 }
 
 }  // namespace
@@ -71,18 +78,22 @@ struct Session::Impl {
   }
 
   // Runs, then hands each output to `receive` while its memory is still the run's.
-  Status execute(std::span<const Value> inputs, std::vector<StepTime>* times, FunctionRef<Status(size_t, const Value&)> receive) const {
+  Status execute(std::span<const Value> inputs, std::vector<StepTime>* times,
+                 FunctionRef<Status(size_t, const Value&)> receive) const {
     const LoadedPlan& plan = *model->plan;
     if (inputs.size() != plan.inputs.size())
-      return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(), plan.inputs.size());
+      return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
+                  plan.inputs.size());
     SymbolBindings bindings;
     for (size_t i = 0; i < inputs.size(); ++i)
-      HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], bindings), [&] { return "input '" + plan.input_ports[i].name + "'"; }));
+      HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], bindings),
+                                [&] { return "input '" + plan.input_ports[i].name + "'"; }));
     HOLOGRAM_TRY(std::unique_ptr<Run> run, take());
     for (size_t i = 0; i < inputs.size(); ++i) run->frame->value(plan.inputs[i]) = inputs[i];
     run->context.times = times;
     HOLOGRAM_CHECK(run->frame->run(run->context));
-    for (size_t i = 0; i < plan.outputs.size(); ++i) HOLOGRAM_CHECK(receive(i, run->frame->value(plan.outputs[i])));
+    for (size_t i = 0; i < plan.outputs.size(); ++i)
+      HOLOGRAM_CHECK(receive(i, run->frame->value(plan.outputs[i])));
     for (uint32_t id : plan.inputs) run->frame->value(id) = Value();
     give_back(std::move(run));
     return {};
@@ -100,7 +111,8 @@ Result<Session> Session::open(archive::Archive archive) {
   return Session(std::move(impl));
 }
 
-Result<Session> Session::open(const std::filesystem::path& path, const archive::OpenOptions& options) {
+Result<Session> Session::open(const std::filesystem::path& path,
+                              const archive::OpenOptions& options) {
   HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(path, options));
   return in_context(open(std::move(archive)), [&] { return path.string(); });
 }
@@ -108,7 +120,8 @@ Result<Session> Session::open(const std::filesystem::path& path, const archive::
 std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }
 std::span<const PortInfo> Session::outputs() const { return impl_->model->plan->output_ports; }
 
-Result<std::vector<Value>> Session::profile(std::span<const Value> inputs, std::vector<StepTime>& times) const {
+Result<std::vector<Value>> Session::profile(std::span<const Value> inputs,
+                                            std::vector<StepTime>& times) const {
   std::vector<Value> results(outputs().size());
   times.clear();
   HOLOGRAM_CHECK(impl_->execute(inputs, &times, [&](size_t i, const Value& value) -> Status {
@@ -129,12 +142,15 @@ Result<std::vector<Value>> Session::run(std::span<const Value> inputs) const {
 
 Status Session::run_into(std::span<const Value> inputs, std::span<const Tensor> results) const {
   if (results.size() != outputs().size())
-    return fail(ErrorCode::invalid_argument, "{} outputs where the model has {}", results.size(), outputs().size());
+    return fail(ErrorCode::invalid_argument, "{} outputs where the model has {}", results.size(),
+                outputs().size());
   return impl_->execute(inputs, nullptr, [&](size_t i, const Value& value) -> Status {
     const Tensor &from = value.tensor, &to = results[i];
-    if (!value.is_tensor() || from.dtype != to.dtype || !(from.dims == to.dims) || from.dtype == DType::string)
-      return fail(ErrorCode::shape_mismatch, "output '{}' is {}{}; the buffer is {}{}", outputs()[i].name, name_of(from.dtype),
-                  from.dims.to_string(), name_of(to.dtype), to.dims.to_string());
+    if (!value.is_tensor() || from.dtype != to.dtype || !(from.dims == to.dims) ||
+        from.dtype == DType::string)
+      return fail(ErrorCode::shape_mismatch, "output '{}' is {}{}; the buffer is {}{}",
+                  outputs()[i].name, name_of(from.dtype), from.dims.to_string(), name_of(to.dtype),
+                  to.dims.to_string());
     if (from.bytes() > 0) std::memcpy(to.data, from.data, from.bytes());
     return {};
   });

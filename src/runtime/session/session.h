@@ -18,8 +18,8 @@ struct PortInfo {
   enum class Kind : uint8_t { tensor = 1, sequence = 2, optional = 3 };
   std::string name;
   Kind kind = Kind::tensor;
-  DType dtype = DType::f32;     // of the tensors inside, for sequences and optionals
-  std::optional<Shape> shape;   // symbols are bound by the inputs of a run
+  DType dtype = DType::f32;    // of the tensors inside, for sequences and optionals
+  std::optional<Shape> shape;  // symbols are bound by the inputs of a run
 };
 
 // Where the time of a run went.
@@ -32,7 +32,8 @@ struct StepTime {
 // run has its own activations, the constants are shared. Activations are kept for the next run.
 class Session {
  public:
-  static Result<Session> open(const std::filesystem::path& path, const archive::OpenOptions& options = {});
+  static Result<Session> open(const std::filesystem::path& path,
+                              const archive::OpenOptions& options = {});
   static Result<Session> open(archive::Archive archive);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -44,9 +45,11 @@ class Session {
   // One value an input, in order; one an output. Results own their memory.
   Result<std::vector<kernels::Value>> run(std::span<const kernels::Value> inputs) const;
   // Results are written into the caller's tensors, whose type and shape must be the outputs'.
-  Status run_into(std::span<const kernels::Value> inputs, std::span<const kernels::Tensor> outputs) const;
+  Status run_into(std::span<const kernels::Value> inputs,
+                  std::span<const kernels::Tensor> outputs) const;
   // The same as run(), with the time of every step of the outermost plan.
-  Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs, std::vector<StepTime>& times) const;
+  Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs,
+                                              std::vector<StepTime>& times) const;
 
  private:
   struct Impl;

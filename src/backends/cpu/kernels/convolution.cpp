@@ -42,8 +42,8 @@ Status conv(KernelContext& c) {
   const int64_t groups = c.integer("group", 1);
   if (rank < 3 || weights.dims.rank() != rank || groups < 1 || weights.dims[0] % groups != 0 ||
       weights.dims[1] * groups != x.dims[1])
-    return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups", x.dims.to_string(),
-                weights.dims.to_string(), groups);
+    return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
+                x.dims.to_string(), weights.dims.to_string(), groups);
   HOLOGRAM_TRY(const Window w, make_window(c, Dims(std::span(x.dims.begin() + 2, rank - 2)),
                                            Dims(std::span(weights.dims.begin() + 2, rank - 2))));
   Dims dims = {x.dims[0], weights.dims[0]};
@@ -58,15 +58,25 @@ Status conv(KernelContext& c) {
         const T* in = x.as<T>() + (image * groups + group) * channels * pixels;
         T* out = y.as<T>() + (image * groups + group) * filters * positions;
         c.threads().parallel_for(channels, 1, [&](size_t begin, size_t end) {
-          for (size_t k = begin; k < end; ++k) unroll(in + k * pixels, w, columns.data() + k * taps * positions);
+          for (size_t k = begin; k < end; ++k)
+            unroll(in + k * pixels, w, columns.data() + k * taps * positions);
         });
         if (c.has_input(2))
           for (int64_t f = 0; f < filters; ++f)
             std::fill_n(out + f * positions, positions, c.input(2).as<T>()[group * filters + f]);
-        gemm<T>({.m = filters, .n = positions, .k = channels * taps,
-                 .a = weights.as<T>() + group * filters * channels * taps, .a_row = channels * taps, .a_column = 1,
-                 .b = columns.data(), .b_row = positions, .b_column = 1,
-                 .c = out, .c_row = positions, .accumulate = c.has_input(2)}, c.threads());
+        gemm<T>({.m = filters,
+                 .n = positions,
+                 .k = channels * taps,
+                 .a = weights.as<T>() + group * filters * channels * taps,
+                 .a_row = channels * taps,
+                 .a_column = 1,
+                 .b = columns.data(),
+                 .b_row = positions,
+                 .b_column = 1,
+                 .c = out,
+                 .c_row = positions,
+                 .accumulate = c.has_input(2)},
+                c.threads());
       }
     return {};
   });

@@ -22,7 +22,8 @@ void gemm(const Gemm<T>& g, ThreadPool& threads) {
         for (int64_t j = 0; j < g.n; ++j) {
           T sum = row[j];
           for (int64_t p = 0; p < g.k; ++p)
-            sum = static_cast<T>(sum + g.a[i * g.a_row + p * g.a_column] * g.b[p * g.b_row + j * g.b_column]);
+            sum = static_cast<T>(sum + g.a[i * g.a_row + p * g.a_column] *
+                                           g.b[p * g.b_row + j * g.b_column]);
           row[j] = sum;
         }
       }

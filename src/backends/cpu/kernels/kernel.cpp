@@ -40,7 +40,8 @@ Result<Tensor> KernelContext::output(size_t index, const Dims& dims) {
   if (index >= outputs_.size())
     return fail(ErrorCode::internal, "kernel writes output {} of {}", index, outputs_.size());
   for (int64_t dim : dims)
-    if (dim < 0) return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
+    if (dim < 0)
+      return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
   HOLOGRAM_TRY(Tensor tensor, memory_.output(index, output_types_[index], dims));
   outputs_[index] = Value(tensor);
   return tensor;
@@ -98,10 +99,9 @@ Status run_widened(const Kernel& kernel, KernelContext& context) {
   for (size_t i = 0; i < context.output_count(); ++i)
     types[i] = is_half(context.output_type(i)) ? DType::f32 : context.output_type(i);
   WideningMemory memory(context);
-  KernelContext inner({inputs.data(), context.input_count()},
-                      {outputs.data(), context.output_count()},
-                      {types.data(), context.output_count()}, context.attributes(), memory,
-                      context.threads());
+  KernelContext inner(
+      {inputs.data(), context.input_count()}, {outputs.data(), context.output_count()},
+      {types.data(), context.output_count()}, context.attributes(), memory, context.threads());
   HOLOGRAM_CHECK(kernel.run(inner));
   for (size_t i = 0; i < context.output_count(); ++i) {
     if (!is_half(context.output_type(i))) continue;

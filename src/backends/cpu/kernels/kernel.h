@@ -34,8 +34,12 @@ class KernelContext {
   KernelContext(std::span<const Value> inputs, std::span<Value> outputs,
                 std::span<const DType> output_types, const Attributes& attributes,
                 KernelMemory& memory, ThreadPool& threads)
-      : inputs_(inputs), outputs_(outputs), output_types_(output_types), attributes_(attributes),
-        memory_(memory), threads_(threads) {}
+      : inputs_(inputs),
+        outputs_(outputs),
+        output_types_(output_types),
+        attributes_(attributes),
+        memory_(memory),
+        threads_(threads) {}
 
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return output_types_.size(); }

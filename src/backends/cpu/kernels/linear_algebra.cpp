@@ -19,7 +19,8 @@ Status matmul(KernelContext& c) {
   if (column) b.push_back(1);
   const int64_t m = a[a.rank() - 2], k = a.back(), n = b.back();
   if (b[b.rank() - 2] != k)
-    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.input(0).dims.to_string(), c.input(1).dims.to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.input(0).dims.to_string(),
+                c.input(1).dims.to_string());
   HOLOGRAM_TRY(const Dims batch, broadcast_dims(leading(a), leading(b)));
   Dims dims = batch;
   if (!row) dims.push_back(m);
@@ -32,17 +33,26 @@ Status matmul(KernelContext& c) {
     int64_t result = 0;
     for (size_t axis = batch.rank(); axis-- > 0; index /= batch[axis]) {
       const size_t shift = batch.rank() - own.rank();
-      if (axis >= shift && own[axis - shift] != 1) result += index % batch[axis] * strides[axis - shift];
+      if (axis >= shift && own[axis - shift] != 1)
+        result += index % batch[axis] * strides[axis - shift];
     }
     return result;
   };
   const Dims outer_a = leading(a), outer_b = leading(b);
   return dispatch_number(out.dtype, [&]<typename T>() -> Status {
     for (int64_t i = 0; i < batch.count(); ++i)
-      gemm<T>({.m = m, .n = n, .k = k,
-               .a = c.input(0).as<T>() + offset(outer_a, i) * m * k, .a_row = k, .a_column = 1,
-               .b = c.input(1).as<T>() + offset(outer_b, i) * k * n, .b_row = n, .b_column = 1,
-               .c = out.as<T>() + i * m * n, .c_row = n}, c.threads());
+      gemm<T>({.m = m,
+               .n = n,
+               .k = k,
+               .a = c.input(0).as<T>() + offset(outer_a, i) * m * k,
+               .a_row = k,
+               .a_column = 1,
+               .b = c.input(1).as<T>() + offset(outer_b, i) * k * n,
+               .b_row = n,
+               .b_column = 1,
+               .c = out.as<T>() + i * m * n,
+               .c_row = n},
+              c.threads());
     return {};
   });
 }
@@ -50,30 +60,44 @@ Status matmul(KernelContext& c) {
 Status gemm_kernel(KernelContext& c) {
   const Dims &a = c.input(0).dims, &b = c.input(1).dims;
   if (a.rank() != 2 || b.rank() != 2)
-    return fail(ErrorCode::shape_mismatch, "{} and {} are not matrices", a.to_string(), b.to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} are not matrices", a.to_string(),
+                b.to_string());
   const bool ta = c.integer("transA") != 0, tb = c.integer("transB") != 0;
   const int64_t m = a[ta ? 1 : 0], k = a[ta ? 0 : 1], n = b[tb ? 0 : 1];
-  if (b[tb ? 1 : 0] != k) return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", a.to_string(), b.to_string());
+  if (b[tb ? 1 : 0] != k)
+    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", a.to_string(),
+                b.to_string());
   HOLOGRAM_TRY(Tensor out, c.output(0, {m, n}));
   const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
   return dispatch_number(out.dtype, [&]<typename T>() -> Status {
-    gemm<T>({.m = m, .n = n, .k = k,
-             .a = c.input(0).as<T>(), .a_row = ta ? 1 : k, .a_column = ta ? m : 1,
-             .b = c.input(1).as<T>(), .b_row = tb ? 1 : n, .b_column = tb ? k : 1,
-             .c = out.as<T>(), .c_row = n}, c.threads());
+    gemm<T>({.m = m,
+             .n = n,
+             .k = k,
+             .a = c.input(0).as<T>(),
+             .a_row = ta ? 1 : k,
+             .a_column = ta ? m : 1,
+             .b = c.input(1).as<T>(),
+             .b_row = tb ? 1 : n,
+             .b_column = tb ? k : 1,
+             .c = out.as<T>(),
+             .c_row = n},
+            c.threads());
     T* y = out.as<T>();
     if (alpha != 1)
       for (int64_t i = 0; i < m * n; ++i) y[i] = static_cast<T>(y[i] * static_cast<T>(alpha));
     if (!c.has_input(2) || beta == 0) return {};
     const Tensor& bias = c.input(2);
     HOLOGRAM_TRY(const Dims joined, broadcast_dims(out.dims, bias.dims));
-    if (!(joined == out.dims)) return fail(ErrorCode::shape_mismatch, "C {} does not broadcast to {}", bias.dims.to_string(), out.dims.to_string());
+    if (!(joined == out.dims))
+      return fail(ErrorCode::shape_mismatch, "C {} does not broadcast to {}", bias.dims.to_string(),
+                  out.dims.to_string());
     const size_t rank = bias.dims.rank();
     const int64_t rows = rank == 2 && bias.dims[0] != 1 ? (bias.dims[1] != 1 ? n : 1) : 0;
     const int64_t columns = rank > 0 && bias.dims.back() != 1 ? 1 : 0;
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
-        y[i * n + j] = static_cast<T>(y[i * n + j] + static_cast<T>(beta) * bias.as<T>()[i * rows + j * columns]);
+        y[i * n + j] = static_cast<T>(y[i * n + j] +
+                                      static_cast<T>(beta) * bias.as<T>()[i * rows + j * columns]);
     return {};
   });
 }

@@ -43,12 +43,15 @@ Status reshape(KernelContext& c) {
   for (size_t i = 0; i < dims.rank(); ++i) {
     if (dims[i] == 0 && !allow_zero) {
       if (i >= in.dims.rank())
-        return fail(ErrorCode::shape_mismatch, "dimension {} of the new shape copies one that {} does not have",
-                    i, in.dims.to_string());
+        return fail(ErrorCode::shape_mismatch,
+                    "dimension {} of the new shape copies one that {} does not have", i,
+                    in.dims.to_string());
       dims[i] = in.dims[i];
     }
-    if (dims[i] == -1 && open < 0) open = static_cast<int>(i);
-    else known *= dims[i];
+    if (dims[i] == -1 && open < 0)
+      open = static_cast<int>(i);
+    else
+      known *= dims[i];
   }
   if (open >= 0) {
     if (known <= 0 || in.count() % known != 0)
@@ -64,7 +67,8 @@ Status flatten(KernelContext& c) {
   const int64_t rank = static_cast<int64_t>(in.rank());
   int64_t axis = c.integer("axis", 1);
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) return fail(ErrorCode::out_of_range, "axis {} of rank {}", axis, rank);
+  if (axis < 0 || axis > rank)
+    return fail(ErrorCode::out_of_range, "axis {} of rank {}", axis, rank);
   return c.reshape_output(0, c.input(0), {in.product(0, axis), in.product(axis, rank)});
 }
 
@@ -75,7 +79,8 @@ Status squeeze(KernelContext& c) {
     HOLOGRAM_TRY(const Dims axes, c.input_integers(1));
     for (int64_t value : axes) {
       HOLOGRAM_TRY(const size_t axis, normalise_axis(value, in.rank()));
-      if (in[axis] != 1) return fail(ErrorCode::shape_mismatch, "axis {} of {} is not 1", axis, in.to_string());
+      if (in[axis] != 1)
+        return fail(ErrorCode::shape_mismatch, "axis {} of {} is not 1", axis, in.to_string());
       drop[axis] = true;
     }
   } else {
@@ -91,7 +96,8 @@ Status unsqueeze(KernelContext& c) {
   const Dims& in = c.input(0).dims;
   HOLOGRAM_TRY(const Dims axes, c.input_integers(1));
   const size_t rank = in.rank() + axes.rank();
-  if (rank > kMaxRank) return fail(ErrorCode::unsupported, "a result of rank {}; at most {}", rank, kMaxRank);
+  if (rank > kMaxRank)
+    return fail(ErrorCode::unsupported, "a result of rank {}; at most {}", rank, kMaxRank);
   bool fresh[kMaxRank] = {};
   for (int64_t value : axes) {
     HOLOGRAM_TRY(const size_t axis, normalise_axis(value, rank));
@@ -132,7 +138,8 @@ Status transpose(KernelContext& c) {
   Dims dims, strides;
   const Dims own = in.dims.strides();
   for (size_t i = 0; i < rank; ++i) {
-    HOLOGRAM_TRY(const size_t axis, normalise_axis(perm.empty() ? static_cast<int64_t>(rank - 1 - i) : perm[i], rank));
+    HOLOGRAM_TRY(const size_t axis,
+                 normalise_axis(perm.empty() ? static_cast<int64_t>(rank - 1 - i) : perm[i], rank));
     dims.push_back(in.dims[axis]);
     strides.push_back(own[axis]);
   }
@@ -160,10 +167,12 @@ Status concat(KernelContext& c) {
   HOLOGRAM_TRY(const size_t axis, c.axis("axis", 0, dims.rank()));
   for (size_t i = 1; i < c.input_count(); ++i) {
     const Dims& in = c.input(i).dims;
-    if (in.rank() != dims.rank()) return fail(ErrorCode::shape_mismatch, "inputs of rank {} and {}", dims.rank(), in.rank());
+    if (in.rank() != dims.rank())
+      return fail(ErrorCode::shape_mismatch, "inputs of rank {} and {}", dims.rank(), in.rank());
     for (size_t k = 0; k < dims.rank(); ++k)
       if (k != axis && in[k] != dims[k])
-        return fail(ErrorCode::shape_mismatch, "inputs {} and {} differ in axis {}", dims.to_string(), in.to_string(), k);
+        return fail(ErrorCode::shape_mismatch, "inputs {} and {} differ in axis {}",
+                    dims.to_string(), in.to_string(), k);
     dims[axis] += in[axis];
   }
   HOLOGRAM_TRY(Tensor out, c.output(0, dims));
@@ -182,9 +191,9 @@ Status concat(KernelContext& c) {
 }
 
 constexpr Kernel kKernels[] = {
-    {"Concat", concat},   {"Flatten", flatten}, {"Identity", identity},   {"Reshape", reshape},
-    {"Shape", shape},     {"Size", size},       {"Squeeze", squeeze},     {"Transpose", transpose},
-    {"Unsqueeze", unsqueeze},
+    {"Concat", concat},   {"Flatten", flatten},     {"Identity", identity},
+    {"Reshape", reshape}, {"Shape", shape},         {"Size", size},
+    {"Squeeze", squeeze}, {"Transpose", transpose}, {"Unsqueeze", unsqueeze},
 };
 
 }  // namespace

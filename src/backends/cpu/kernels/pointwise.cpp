@@ -37,7 +37,8 @@ struct Pointwise::Operand {
   std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
     if (kind == dense) return data + position * size;
     if (kind == scalar) {
-      if (size == 1) std::memset(buffer, std::to_integer<int>(*data), count);
+      if (size == 1)
+        std::memset(buffer, std::to_integer<int>(*data), count);
       else
         for (int64_t i = 0; i < count; ++i) std::memcpy(buffer + i * size, data, size);
       return buffer;
@@ -58,7 +59,8 @@ struct Pointwise::Operand {
     while (count > 0) {
       const int64_t run = std::min(count, dims[last] - index[last]);
       const std::byte* from = data + offset * size;
-      if (strides[last] == 1) std::memcpy(buffer, from, run * size);
+      if (strides[last] == 1)
+        std::memcpy(buffer, from, run * size);
       else
         for (int64_t i = 0; i < run; ++i) std::memcpy(buffer + i * size, from, size);
       buffer += run * size;
@@ -75,10 +77,22 @@ struct Pointwise::Operand {
   }
 };
 
+namespace {
+
+// 0, 1, 2, ...: kernels that can trap walk the list of lanes even when all take part.
+constexpr auto kEveryLane = [] {
+  std::array<uint32_t, Pointwise::kBlock> lanes{};
+  for (uint32_t i = 0; i < lanes.size(); ++i) lanes[i] = i;
+  return lanes;
+}();
+
+}  // namespace
+
 Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
   Pointwise result;
   for (const isa::Parameter& p : program.parameters) {
-    if (!p.is_array) return fail(ErrorCode::unsupported, "pointwise program with a scalar '{}'", p.name);
+    if (!p.is_array)
+      return fail(ErrorCode::unsupported, "pointwise program with a scalar '{}'", p.name);
     if (p.access == isa::Access::read) {
       if (!result.output_types_.empty())
         return fail(ErrorCode::unsupported, "pointwise program with an input after an output");
@@ -101,10 +115,12 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     Step step{in, nullptr, 0, 0, 0, 0};
     const bool memory = form == Form::load || form == Form::store;
     if (!memory && form != Form::immediate && form != Form::bitcast) {
-      step.kernel = form == Form::convert ? isa::convert_kernel(in.type, in.from) : isa::arithmetic_kernel(in);
+      step.kernel = form == Form::convert ? isa::convert_kernel(in.type, in.from)
+                                          : isa::arithmetic_kernel(in);
       if (!step.kernel) step.kernel = isa::math_kernel(in);
       if (!step.kernel)
-        return fail(ErrorCode::unsupported, "instruction {} in a pointwise program", isa::info(in.op).name);
+        return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
+                    isa::info(in.op).name);
     }
     auto slot = [&](Register r) { return r.valid() ? slot_of[r.index] : Register::kNone; };
     step.a = memory ? Register::kNone : slot(in.a);  // the address is the element's index
@@ -136,8 +152,10 @@ Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Ten
   std::array<std::byte*, kMaxSlots> at{};
   for (int64_t position = begin; position < end; position += kBlock) {
     const int64_t count = std::min(kBlock, end - position);
-    const isa::Lanes lanes{nullptr, static_cast<uint32_t>(count), true};
-    auto pointer = [&](uint32_t slot) -> std::byte* { return slot == Register::kNone ? nullptr : at[slot]; };
+    const isa::Lanes lanes{kEveryLane.data(), static_cast<uint32_t>(count), true};
+    auto pointer = [&](uint32_t slot) -> std::byte* {
+      return slot == Register::kNone ? nullptr : at[slot];
+    };
     for (const Step& step : steps_) {
       const Instruction& in = step.instruction;
       if (in.op == Opcode::load) {
@@ -153,8 +171,11 @@ Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Ten
           for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * size, &in.immediate, size);
         } else if (in.op == Opcode::bitcast) {
           std::memcpy(dst, pointer(step.a), count * size);
-        } else if (step.kernel({dst, pointer(step.a), pointer(step.b), pointer(step.c)}, lanes) != isa::kNoLane) {
-          return fail(ErrorCode::trap, "{}: division by zero, or a shift by the type's width or more", isa::info(in.op).name);
+        } else if (step.kernel({dst, pointer(step.a), pointer(step.b), pointer(step.c)}, lanes) !=
+                   isa::kNoLane) {
+          return fail(ErrorCode::trap,
+                      "{}: division by zero, or a shift by the type's width or more",
+                      isa::info(in.op).name);
         }
         at[step.dst] = memory[step.dst];
       }
@@ -176,7 +197,9 @@ Status Pointwise::run(std::span<const Tensor> inputs, std::span<const Tensor> ou
     Operand& operand = operands[k];
     operand.data = input.data;
     operand.size = size_of(input.dtype);
-    operand.kind = input.count() == total ? Operand::dense : input.count() == 1 ? Operand::scalar : Operand::spread;
+    operand.kind = input.count() == total ? Operand::dense
+                   : input.count() == 1   ? Operand::scalar
+                                          : Operand::spread;
     if (operand.kind != Operand::spread) continue;
     // Adjacent axes that are both whole or both stretched are one axis.
     const Dims own = input.dims.strides();

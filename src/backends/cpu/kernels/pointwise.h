@@ -1,10 +1,10 @@
 // Pointwise: runs a straight-line ISA program over broadcast tensors, block by block.
 //
 // The program's arrays are its operands: first the inputs (read), then the outputs (write). Thread
-// i loads element i of each input and stores element i of each output; the runner turns broadcasting
-// into dense blocks, so the program never sees a stride. This evaluator is the way to run such a
-// program without native code: each instruction is one of the interpreter's lane kernels over a
-// block that stays in cache, so the results are the interpreter's bit for bit.
+// i loads element i of each input and stores element i of each output; the runner turns
+// broadcasting into dense blocks, so the program never sees a stride. This evaluator is the way to
+// run such a program without native code: each instruction is one of the interpreter's lane kernels
+// over a block that stays in cache, so the results are the interpreter's bit for bit.
 #pragma once
 
 #include <cstdint>

@@ -9,14 +9,17 @@ namespace hologram::kernels {
 Result<Tensor> Tensor::allocate(DType dtype, const Dims& dims) {
   uint64_t count = 1;
   for (int64_t dim : dims) {
-    if (dim < 0) return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > (uint64_t{1} << 48))
+    if (dim < 0)
+      return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
+    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
+        count > (uint64_t{1} << 48))
       return fail(ErrorCode::resource_exhausted, "a tensor of shape {} is too large",
                   dims.to_string());
   }
   Tensor tensor{dtype, dims};
   if (dtype == DType::string) return from_strings(dims, std::vector<std::string>(count));
-  HOLOGRAM_TRY(AlignedBytes bytes, AlignedBytes::allocate(std::max<size_t>(1, bytes_for(dtype, count))));
+  HOLOGRAM_TRY(AlignedBytes bytes,
+               AlignedBytes::allocate(std::max<size_t>(1, bytes_for(dtype, count))));
   auto owner = std::make_shared<AlignedBytes>(std::move(bytes));
   tensor.data = owner->data();
   tensor.owner = std::move(owner);
