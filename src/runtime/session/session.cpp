@@ -13,8 +13,20 @@ using kernels::Value;
 
 namespace {
 
+// What each symbol is in this run; few, so looked up by walking them.
+using Bindings = std::vector<std::pair<std::string_view, int64_t>>;
+
+// The number a symbol is bound to, which `value` becomes if there is none yet.
+int64_t bind(Bindings& bindings, std::string_view symbol, int64_t value) {
+  for (const auto& [name, bound] : bindings)
+    if (name == symbol) return bound;
+  bindings.emplace_back(symbol, value);
+  return value;
+}
+
 struct Run {
   std::unique_ptr<Frame> frame;
+  Bindings bindings;
   RunContext context;
 };
 
@@ -23,7 +35,7 @@ std::string shape_text(const PortInfo& port) {
 }
 
 // The input is what the port says, and symbols mean one number throughout.
-Status check_input(const PortInfo& port, const Value& value, SymbolBindings& bindings) {
+Status check_input(const PortInfo& port, const Value& value, Bindings& bindings) {
   if (port.kind == PortInfo::Kind::optional) return {};
   if (port.kind == PortInfo::Kind::sequence) {
     if (!value.is_sequence()) return fail(ErrorCode::type_mismatch, "a sequence is expected");
@@ -45,7 +57,7 @@ Status check_input(const PortInfo& port, const Value& value, SymbolBindings& bin
     if (!dim.is_symbol())
       fits = dim.value() == tensor.dims[i];
     else if (dim.symbol() != "?")
-      fits = bindings.try_emplace(dim.symbol(), tensor.dims[i]).first->second == tensor.dims[i];
+      fits = bind(bindings, dim.symbol(), tensor.dims[i]) == tensor.dims[i];
   }
   if (fits) return {};
   return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", tensor.dims.to_string(),
@@ -84,11 +96,11 @@ struct Session::Impl {
     if (inputs.size() != plan.inputs.size())
       return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
                   plan.inputs.size());
-    SymbolBindings bindings;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], bindings),
-                                [&] { return "input '" + plan.input_ports[i].name + "'"; }));
     HOLOGRAM_TRY(std::unique_ptr<Run> run, take());
+    run->bindings.clear();
+    for (size_t i = 0; i < inputs.size(); ++i)
+      HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], run->bindings),
+                                [&] { return "input '" + plan.input_ports[i].name + "'"; }));
     for (size_t i = 0; i < inputs.size(); ++i) run->frame->value(plan.inputs[i]) = inputs[i];
     run->context.times = times;
     HOLOGRAM_CHECK(run->frame->run(run->context));

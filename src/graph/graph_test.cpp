@@ -1,0 +1,101 @@
+#include "graph/graph.h"
+
+#include <gmock/gmock.h>
+
+#include "graph/dim.h"
+#include "graph/passes/dead_code.h"
+#include "graph/passes/resolve.h"
+#include "graph/verify.h"
+
+namespace hologram::graph {
+namespace {
+
+using testing::HasSubstr;
+
+Dim symbol(const char* name) { return Dim(std::string(name)); }
+
+TEST(Dim, ComputesNumbersAndKeepsSymbols) {
+  EXPECT_EQ(Dim(3) + Dim(4), Dim(7));
+  EXPECT_EQ(Dim(-7) / Dim(2), Dim(-4));
+  EXPECT_EQ(symbol("n") * Dim(1), symbol("n"));
+  EXPECT_EQ(symbol("a") * symbol("b"), symbol("b") * symbol("a"));
+  EXPECT_EQ(symbol("n") - symbol("n"), Dim(0));
+  EXPECT_TRUE(is_unknown(unknown_dim() + Dim(1)));
+  EXPECT_FALSE(equal_dims(unknown_dim(), unknown_dim()));
+  EXPECT_EQ(evaluate((symbol("h") + Dim(2) - Dim(3)) / Dim(2) + Dim(1), {{"h", 224}}), 112);
+  EXPECT_EQ(evaluate(ceil_div(symbol("n"), Dim(4)), {{"n", 9}}), 3);
+  EXPECT_EQ(evaluate(symbol("n"), {}), std::nullopt);
+}
+
+TEST(Dim, Broadcasts) {
+  EXPECT_EQ(*broadcast_shapes(Shape{2, 1, 3}, Shape{4, 1}), (Shape{2, 4, 3}));
+  EXPECT_FALSE(broadcast_shapes(Shape{2}, Shape{3}).has_value());
+}
+
+Graph chain() {
+  Graph g;
+  ValueId x =
+      g.add_input("x", ValueType::tensor(DType::f32, Shape(std::vector<Dim>{symbol("n"), 4})));
+  ValueId unused = g.op("Exp").input(x);
+  (void)unused;
+  ValueId two = g.op("Add").input(g.constant(1.0f)).input(g.constant(1.0f));
+  g.outputs = {g.op("Mul").input(x).input(two).name("scaled")};
+  g.output_names = {"y"};
+  return g;
+}
+
+TEST(Graph, InfersWhileItIsBuilt) {
+  Graph g = chain();
+  ASSERT_TRUE(g.status().has_value());
+  EXPECT_EQ(g.value(g.outputs[0]).type.to_string(), "f32[n, 4]");
+  EXPECT_THAT(g.to_text(), HasSubstr("scaled: f32[n, 4] = Mul(x, "));
+  EXPECT_THAT(g.to_dot(), HasSubstr("digraph"));
+}
+
+TEST(Graph, RefusesWhatTheTableDoesNotAllow) {
+  Graph g;
+  ValueId a = g.constant(1.0f), b = g.constant(int64_t{1});
+  ValueId bad = g.op("Add").input(a).input(b).name("mixed");
+  (void)bad;
+  ASSERT_FALSE(g.status().has_value());
+  EXPECT_THAT(g.status().error().to_string(), HasSubstr("node 'mixed' (Add)"));
+  Graph h;
+  ValueId unknown = h.op("NoSuchOperator").input(h.constant(1.0f));
+  (void)unknown;
+  EXPECT_EQ(h.status().error().code(), ErrorCode::unsupported);
+}
+
+TEST(Resolve, FoldsConstantsAndDeadCodeGoes) {
+  Graph g = chain();
+  ASSERT_TRUE(resolve(g).has_value());
+  remove_dead_code(g);
+  ASSERT_TRUE(verify(g).has_value());
+  ASSERT_EQ(g.nodes.size(), 1u);
+  EXPECT_EQ(g.nodes[0].op, "Mul");
+  EXPECT_EQ(*g.value(g.nodes[0].inputs[1]).constant->as<float>(), 2.0f);
+}
+
+TEST(Resolve, KeepsSymbolsThroughShapeArithmetic) {
+  Graph g;
+  ValueId x =
+      g.add_input("x", ValueType::tensor(DType::f32, Shape(std::vector<Dim>{symbol("n"), 4, 6})));
+  ValueId shape = g.op("Shape").input(x).attribute("end", 1);
+  ValueId target =
+      g.op("Concat").input(shape).input(g.constant(std::vector<int64_t>{-1})).attribute("axis", 0);
+  g.outputs = {g.op("Reshape").input(x).input(target)};
+  g.output_names = {"y"};
+  ASSERT_TRUE(g.status().has_value()) << g.status().error().to_string();
+  EXPECT_EQ(g.value(g.outputs[0]).type.shape->rank(), 2u);
+  EXPECT_EQ((*g.value(g.outputs[0]).type.shape)[0], symbol("n"));
+}
+
+TEST(Verify, FindsAValueReadTooEarly) {
+  Graph g = chain();
+  std::swap(g.nodes.front(), g.nodes.back());
+  auto status = verify(g);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code(), ErrorCode::verify_error);
+}
+
+}  // namespace
+}  // namespace hologram::graph
