@@ -17,7 +17,7 @@ namespace {
 using Bindings = std::vector<std::pair<std::string_view, int64_t>>;
 
 // The number a symbol is bound to, which `value` becomes if there is none yet.
-int64_t bind(Bindings& bindings, std::string_view symbol, int64_t value) {
+int64_t bound_value(Bindings& bindings, std::string_view symbol, int64_t value) {
   for (const auto& [name, bound] : bindings)
     if (name == symbol) return bound;
   bindings.emplace_back(symbol, value);
@@ -57,7 +57,7 @@ Status check_input(const PortInfo& port, const Value& value, Bindings& bindings)
     if (!dim.is_symbol())
       fits = dim.value() == tensor.dims[i];
     else if (dim.symbol() != "?")
-      fits = bind(bindings, dim.symbol(), tensor.dims[i]) == tensor.dims[i];
+      fits = bound_value(bindings, dim.symbol(), tensor.dims[i]) == tensor.dims[i];
   }
   if (fits) return {};
   return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", tensor.dims.to_string(),
