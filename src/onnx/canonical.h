@@ -42,6 +42,8 @@ std::span<const Rewrite> activation_rewrites();
 std::span<const Rewrite> arithmetic_rewrites();
 std::span<const Rewrite> movement_rewrites();
 std::span<const Rewrite> network_rewrites();
+std::span<const Rewrite> normalisation_rewrites();
+std::span<const Rewrite> quantisation_rewrites();
 std::span<const Rewrite> reduction_rewrites();
 std::span<const Rewrite> resize_rewrites();
 std::span<const Rewrite> sequence_rewrites();

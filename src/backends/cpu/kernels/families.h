@@ -14,6 +14,7 @@ std::span<const Kernel> generator_kernels();
 std::span<const Kernel> image_kernels();
 std::span<const Kernel> indexing_kernels();
 std::span<const Kernel> linear_algebra_kernels();
+std::span<const Kernel> loss_kernels();
 std::span<const Kernel> machine_learning_kernels();
 std::span<const Kernel> microsoft_kernels();
 std::span<const Kernel> movement_kernels();
