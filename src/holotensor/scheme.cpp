@@ -2,6 +2,7 @@
 
 #include "holotensor/classical/classical.h"
 #include "holotensor/packed.h"
+#include "holotensor/refine/refine.h"
 
 namespace hologram::holotensor {
 
@@ -15,6 +16,8 @@ const Scheme* find_scheme(SchemeId id) {
       return &projection_scheme();
     case SchemeId::lowrank:
       return &lowrank_scheme();
+    case SchemeId::refine:
+      return &refine_scheme();
     default:
       return nullptr;
   }

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "holotensor/fragment.h"
+#include "holotensor/refine/block_format.h"
+#include "holotensor/refine/block_streams.h"
+
+namespace hologram::holotensor::refine {
+
+Status Block::decode_head(StreamReader& reader) {
+  ByteReader& in = reader.head();
+  const uint8_t flags = in.get<uint8_t>();
+  if (flags > (kHasZeros | kManyClasses | kHasExceptions))
+    return fail(ErrorCode::corrupt, "a block with unknown flags {:#x}", flags);
+  std::vector<uint8_t> classes(groups_);
+  if (flags & kManyClasses) {
+    const uint64_t size = in.varint();
+    const auto codec = static_cast<Codec>(in.get<uint8_t>());
+    HOLOGRAM_TRY(const auto raw, decompress(codec, in.bytes(size), groups_));
+    if (raw.size() != groups_)
+      return fail(ErrorCode::corrupt, "a block with {} classes", raw.size());
+    std::memcpy(classes.data(), raw.data(), raw.size());
+  } else {
+    std::fill(classes.begin(), classes.end(), in.get<uint8_t>());
+  }
+  for (const uint8_t c : classes)
+    if (c != kEmptyClass && (c > kMaxClass || model_->window(c).planes == 0 ||
+                             c + model_->window(c).planes > model_->plane_layers))
+      return fail(ErrorCode::corrupt, "a group of class {}", c);
+  set_classes(classes);
+  if (flags & kHasExceptions) {
+    const uint64_t count = in.varint();
+    if (count > elements_) return fail(ErrorCode::corrupt, "{} exceptions in a block", count);
+    uint64_t position = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+      position += in.varint();
+      Exception exception;
+      const auto bits = in.bytes(model_->format.bytes);
+      if (!in.ok() || position >= elements_)
+        return fail(ErrorCode::corrupt, "an exception outside its block");
+      std::memcpy(&exception.bits, bits.data(), bits.size());
+      exception.position = static_cast<uint32_t>(position);
+      add_exception(exception);
+    }
+  }
+  has_zeros_ = flags & kHasZeros;
+  return {};
+}
+
+Status Block::decode(std::span<const std::byte> chunk) {
+  if (layers_ == model_->plane_layers) {
+    HOLOGRAM_CHECK(decode_tail(chunk));
+    ++layers_;
+    return {};
+  }
+  StreamReader reader(chunk, scratch_);
+  uint8_t zero_level = kAllZeros;
+  if (layers_ == 0) {
+    HOLOGRAM_CHECK(decode_head(reader));
+    if (has_zeros_) zero_level = reader.head().get<uint8_t>();
+  }
+  // All levels first, then the streams.
+  struct Levels {
+    unsigned scale_class, plane;
+    bool flat;
+    uint8_t sign, level[kContexts];
+  };
+  std::vector<Levels> all;
+  bool known = is_level(zero_level);
+  for (unsigned c = 0; c < states_.size() && c <= layers_; ++c) {
+    const unsigned i = layers_ - c;
+    if (states_[c].ranges.empty() || i >= model_->window(c).planes) continue;
+    Levels levels{.scale_class = c, .plane = i, .flat = true, .sign = kRaw, .level = {}};
+    if (i == 0) levels.sign = reader.head().get<uint8_t>();
+    const uint8_t mode = reader.head().get<uint8_t>();
+    levels.flat = mode == 0;
+    known &= mode <= 1 && is_level(levels.sign) && (mode == 0 || (i >= 1 && i <= kExtraPlanes + 1));
+    for (unsigned k = 0; k < (levels.flat ? 1 : kContexts); ++k) {
+      levels.level[k] = reader.head().get<uint8_t>();
+      known &= is_level(levels.level[k]);
+    }
+    all.push_back(levels);
+  }
+  if (!known || !reader.head().ok()) return fail(ErrorCode::corrupt, "a chunk with unknown levels");
+  HOLOGRAM_CHECK(reader.open_streams());
+
+  if (layers_ == 0) {
+    if (has_zeros_) {
+      uint64_t words = 0;
+      for (const ClassState& state : states_) words += state.words;
+      HOLOGRAM_TRY(BitTap tap, reader.tap(zero_level, words * 64));
+      for (const ClassState& state : states_)
+        for (const Range range : state.ranges)
+          bit_kernels().merge(zeros_.data(), {}, range.begin, range.end, true, &tap);
+      reader.reset_buffers();
+    }
+    set_live(has_zeros_);
+  }
+  const unsigned significant_bits = model_->format.significant;
+  for (const Levels& levels : all) {
+    ClassState& state = states_[levels.scale_class];
+    const unsigned i = levels.plane;
+    const auto count = [&](unsigned back) {
+      return i >= back ? state.significant[i - back] : uint64_t{0};
+    };
+    if (i == 0) {
+      HOLOGRAM_TRY(BitTap tap, reader.tap(levels.sign, state.live));
+      for (const Range range : state.ranges)
+        bit_kernels().merge(negative_.data(), {.live = masks(0).live}, range.begin, range.end, true,
+                            &tap);
+    }
+    const uint64_t done = i >= significant_bits ? state.significant[i - significant_bits] : 0;
+    BitTap taps[kContexts];
+    if (levels.flat) {
+      HOLOGRAM_TRY(taps[0], reader.tap(levels.level[0], state.live - done));
+    } else {
+      const uint64_t sizes[kContexts] = {state.live - count(1), count(1) - count(2),
+                                         count(2) - count(3), count(3) - done};
+      for (unsigned k = 0; k < kContexts; ++k) {
+        HOLOGRAM_TRY(taps[k], reader.tap(levels.level[k], sizes[k]));
+      }
+    }
+    for (const Range range : state.ranges)
+      bit_kernels().merge(plane(i), masks(i), range.begin, range.end, levels.flat, taps);
+    update_significance(state, i);
+    reader.reset_buffers();
+  }
+  ++layers_;
+  return reader.finish();
+}
+
+Status Block::decode_tail(std::span<const std::byte> chunk) {
+  ByteReader in(chunk);
+  tail_bits_ = in.bytes(in.varint());
+  if (model_->format.low_bits > 0) {
+    uint64_t live = 0;
+    for (const ClassState& state : states_) live += state.live;
+    const uint8_t form = in.get<uint8_t>();
+    low_bytes_ = in.bytes(in.rest().size());
+    if (form > kLowRaw) {
+      HOLOGRAM_TRY(low_storage_, decompress(static_cast<Codec>(form - kLowRaw), low_bytes_, live));
+      low_bytes_ = low_storage_;
+    }
+    if (low_bytes_.size() != (form == kLowZero ? 0 : live))
+      return fail(ErrorCode::corrupt, "{} low bytes for {} elements", low_bytes_.size(), live);
+  }
+  if (!in.done()) return fail(ErrorCode::corrupt, "a tail of the wrong size");
+  return {};
+}
+
+// Adds what planes left out: missing bits of small elements, and low bytes.
+Status Block::complete_group(unsigned group, size_t& tail_bit, size_t& low_byte,
+                             uint32_t* magnitude, float* carriers) const {
+  const NumberFormat& format = model_->format;
+  const Window window = model_->window(classes_[group]);
+  const size_t tail_end = tail_bits_.size() * 8;
+  const auto take = [&](unsigned count) -> uint32_t {
+    // At most 23 bits: a 32-bit load holds them from any bit.
+    uint32_t bits = 0;
+    const size_t byte = tail_bit / 8;
+    std::memcpy(&bits, tail_bits_.data() + byte, std::min<size_t>(4, tail_bits_.size() - byte));
+    bits = (bits >> (tail_bit % 8)) & ((1u << count) - 1);
+    tail_bit += count;
+    return bits;
+  };
+  auto* bits = reinterpret_cast<uint32_t*>(carriers);
+  for (unsigned w = 0; w < kGroupWords; ++w) {
+    const unsigned word = group * kGroupWords + w;
+    const uint64_t live = masked_ ? live_[word] : ~uint64_t{0};
+    for (uint64_t rest = live & ~excepted_[word] & ~significant(kExtraPlanes)[word]; rest != 0;
+         rest &= rest - 1) {
+      const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+      const unsigned count =
+          magnitude[at] == 0 ? magnitude_bits(format) : missing_bits(window, magnitude[at]);
+      if (tail_end - tail_bit < count) return fail(ErrorCode::corrupt, "a tail that is too short");
+      const uint32_t low = take(count);
+      const uint32_t sign = bits[at] & 0x80000000;
+      if (magnitude[at] == 0) {
+        const uint32_t raw = low << format.low_bits;
+        float value;
+        std::byte element[4];
+        std::memcpy(element, &raw, 4);
+        HOLOGRAM_CHECK(to_f32(format.dtype, {element, format.bytes}, {&value, 1}));
+        bits[at] = std::bit_cast<uint32_t>(value) | sign;
+      } else {
+        const Scale scale(window.unit() - static_cast<int>(count));
+        const float value =
+            static_cast<float>(magnitude[at] << count | low) * scale.first * scale.second;
+        bits[at] = std::bit_cast<uint32_t>(value) | sign;
+      }
+    }
+    if (low_bytes_.empty()) continue;
+    if (live == ~uint64_t{0}) {
+      for (unsigned i = 0; i < 64; ++i)
+        bits[w * 64 + i] |= static_cast<uint32_t>(low_bytes_[low_byte + i]);
+      low_byte += 64;
+    } else {
+      for (uint64_t rest = live; rest != 0; rest &= rest - 1)
+        bits[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] |=
+            static_cast<uint32_t>(low_bytes_[low_byte++]);
+    }
+  }
+  return {};
+}
+
+Status Block::store(DType type, std::span<std::byte> out) const {
+  const NumberFormat& format = model_->format;
+  const bool exact = layers_ > model_->plane_layers;
+  const size_t width = size_of(type);
+  size_t tail_bit = 0, low_byte = 0;
+  uint32_t magnitude[kGroup];
+  float carriers[kGroup];
+  for (unsigned g = 0; g < groups_; ++g) {
+    const unsigned c = classes_[g], first = g * kGroupWords;
+    const unsigned depth = model_->depth(c, layers_);
+    if (depth > 0)
+      group_of_planes(planes_.data() + first, words_, model_->window(c).planes, depth, magnitude);
+    if (c == kEmptyClass) {
+      std::fill(carriers, carriers + kGroup, format.offset);
+    } else if (exact && !format.integer) {
+      exact_carriers(model_->window(c), magnitude, negative_.data() + first, carriers);
+      if (has_zeros_)
+        for (unsigned i = 0; i < kGroup; ++i)
+          if (zeros_[first + i / 64] >> (i % 64) & 1) carriers[i] = 0.0f;
+      HOLOGRAM_CHECK(complete_group(g, tail_bit, low_byte, magnitude, carriers));
+    } else {
+      approximate_group(*model_, c, layers_, magnitude, negative_.data() + first,
+                        has_zeros_ ? live_.data() + first : nullptr, carriers);
+    }
+    store_carriers(format, carriers, exact, type, group_elements(g),
+                   out.data() + size_t{g} * kGroup * width);
+  }
+  if (exact && tail_bits_.size() != (tail_bit + 7) / 8)
+    return fail(ErrorCode::corrupt, "a tail that is too long");
+  for (const Exception& exception : exceptions_) {
+    std::byte* to = out.data() + exception.position * width;
+    if (type == format.dtype) {
+      std::memcpy(to, &exception.bits, width);
+      continue;
+    }
+    float value;
+    std::byte element[4];
+    std::memcpy(element, &exception.bits, 4);
+    HOLOGRAM_CHECK(to_f32(format.dtype, {element, format.bytes}, {&value, 1}));
+    HOLOGRAM_CHECK(from_f32({&value, 1}, type, {to, width}));
+  }
+  return {};
+}
+
+}  // namespace hologram::holotensor::refine

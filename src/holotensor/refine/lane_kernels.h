@@ -1,0 +1,64 @@
+// Kernels over elements, written once with Highway and dispatched at the call: between elements,
+// carriers and planes. They work on one group of kGroup elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "holotensor/refine/number_format.h"
+#include "holotensor/values.h"
+
+namespace hologram::holotensor::refine {
+
+struct GroupStatistics {
+  float squares = 0;     // of the finite carriers; only good while neither over- nor underflowing
+  uint32_t largest = 0;  // bits of the largest magnitude
+  unsigned nonzero = 0;
+};
+
+// 2^exponent in two factors, so that neither over- nor underflows.
+struct Scale {
+  float first, second;
+  explicit Scale(int exponent);
+};
+
+// What split_group() finds in a group.
+struct GroupSplit {
+  uint32_t magnitude[kGroup];  // in units of the window's last plane; 0 for exceptions
+  uint64_t negative[kGroupWords];
+  uint64_t exception[kGroupWords];  // too large or not finite
+  uint64_t zero[kGroupWords];       // carriers that are +0
+};
+
+// `count` elements (at most kGroup) of the format into carriers; the rest of `out` is zero-filled.
+void load_carriers(const NumberFormat& format, const std::byte* from, size_t count, float* out);
+GroupStatistics group_statistics(const float* carriers);
+
+void split_group(const NumberFormat& format, const Window& window, const float* carriers,
+                 GroupSplit& out);
+// Bit `planes - 1 - i` of each magnitude into planes[i * stride + word].
+void planes_of_group(const uint32_t* magnitude, unsigned planes, uint64_t* out, size_t stride);
+// The reverse for the first `depth` planes; lower bits are zero.
+void group_of_planes(const uint64_t* planes, size_t stride, unsigned count, unsigned depth,
+                     uint32_t* magnitude);
+
+// Signed magnitudes as carriers, exactly.
+void exact_carriers(const Window& window, const uint32_t* magnitude, const uint64_t* negative,
+                    float* out);
+// The same when only `depth` planes are known: each magnitude lies in a cell of 2^(planes - depth)
+// units and is put at `centroid[m]` of it for the first eight cells m, at centroid[8] in the
+// others. Elements whose last bit is known are exact. Bits below `depth` are ignored.
+inline constexpr unsigned kCentroids = 8;
+void approximate_carriers(const NumberFormat& format, const Window& window, unsigned depth,
+                          const float* centroid, const uint32_t* magnitude,
+                          const uint64_t* negative, float* out);
+
+// Adds the errors of `count` elements; carriers that are not finite are skipped.
+void add_errors(const float* carriers, const float* approximation, size_t count, ErrorSum& sum);
+
+// Carriers into elements of `type`, which is the format's own type, f32, f16 or bf16. `exact`: the
+// carriers are those of elements, so that the own type's bits come back.
+void store_carriers(const NumberFormat& format, const float* carriers, bool exact, DType type,
+                    size_t count, std::byte* to);
+
+}  // namespace hologram::holotensor::refine

@@ -1,0 +1,167 @@
+#include <zstd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "holotensor/fragment.h"
+#include "holotensor/packed.h"
+#include "holotensor/refine/analysis.h"
+#include "holotensor/refine/reed_solomon.h"
+#include "holotensor/refine/refine.h"
+
+namespace hologram::holotensor::refine {
+namespace {
+
+// Fragments smaller than this are mostly header.
+constexpr size_t kSmallestFragment = 4096;
+
+Result<SchemeOutput> use_packed(const TensorView& tensor, const EncoderOptions& options,
+                                ThreadPool& pool) {
+  HOLOGRAM_TRY(auto output, packed_scheme().encode(tensor, options, pool));
+  output.scheme = SchemeId::packed;
+  return output;
+}
+
+// Whether plain compression may store the tensor in fewer bytes: judged on a sample, because the
+// strongest level reads a few MB a second.
+bool may_pack_better(const TensorView& tensor, size_t refined) {
+  constexpr size_t kPiece = 64 << 10;
+  size_t sampled = 0, compressed = 0;
+  std::vector<std::byte> scratch(ZSTD_compressBound(kPiece));
+  const size_t pieces = std::min<size_t>(4, (tensor.bytes.size() + kPiece - 1) / kPiece);
+  for (size_t i = 0; i < pieces; ++i) {
+    const auto rest = tensor.bytes.subspan(tensor.bytes.size() / pieces * i);
+    const auto piece = rest.first(std::min(kPiece, rest.size()));
+    const size_t size =
+        ZSTD_compress(scratch.data(), scratch.size(), piece.data(), piece.size(), 3);
+    if (ZSTD_isError(size)) return true;
+    sampled += piece.size();
+    compressed += size;
+  }
+  const double packed_ratio = static_cast<double>(compressed) / static_cast<double>(sampled);
+  const double refined_ratio =
+      static_cast<double>(refined) / static_cast<double>(tensor.bytes.size());
+  return packed_ratio < 1.03 * refined_ratio;
+}
+
+// The end of the longest prefix of the chunks, from `first` on, that costs at most `budget` bytes.
+size_t cut_for_bytes(const ChunkList& chunks, size_t first, double budget) {
+  size_t cut = first;
+  for (double used = 0; cut < chunks.count(); ++cut) {
+    used += static_cast<double>(chunks.stored_size(cut));
+    if (used > budget) break;
+  }
+  return cut;
+}
+
+SchemeOutput in_order(const Analysis& analysis, const ChunkList& chunks, size_t end,
+                      unsigned fragments, ThreadPool& pool) {
+  double total = 0;
+  for (size_t i = 0; i < end; ++i) total += static_cast<double>(chunks.stored_size(i));
+  const double most = std::max(1.0, std::floor(total / kSmallestFragment));
+  fragments = static_cast<unsigned>(std::min<double>(fragments, most));
+  // Equal shares, cut between chunks.
+  std::vector<size_t> cuts{0};
+  double used = 0;
+  for (size_t i = 0; i < end; ++i) {
+    used += static_cast<double>(chunks.stored_size(i));
+    if (cuts.size() < fragments && used * fragments >= total * static_cast<double>(cuts.size()))
+      cuts.push_back(i + 1);
+  }
+  if (cuts.back() != end || cuts.size() == 1) cuts.push_back(end);
+  SchemeOutput output;
+  output.curve = measure_cuts(analysis, chunks, cuts, pool);
+  output.fragments.resize(cuts.size() - 1);
+  pool.parallel_for(output.fragments.size(), 1, [&](size_t begin, size_t stop) {
+    for (size_t i = begin; i < stop; ++i) output.fragments[i] = chunks.run(cuts[i], cuts[i + 1]);
+  });
+  output.parameters = write_parameters({analysis.model, {}}, Distribution::ordered);
+  return output;
+}
+
+// Priority encoding: what any k fragments must decode costs 1/k of its size in each fragment.
+Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chunks,
+                                 const EncoderOptions& options, ThreadPool& pool) {
+  const unsigned n = options.fragments, least = options.min_fragments;
+  if (n > kMaxShards || least < 1 || least > n)
+    return fail(ErrorCode::invalid_argument,
+                "any {} of {} fragments; `any` takes 1 <= min_fragments <= fragments <= {}", least,
+                n, kMaxShards);
+  if (!options.any_snr_db.empty() && options.any_snr_db.size() != n - least)
+    return fail(ErrorCode::invalid_argument,
+                "{} qualities for the {} numbers of fragments from {} to {}",
+                options.any_snr_db.size(), n - least, least, n - 1);
+  std::vector<double> nmse;
+  for (unsigned k = least; k < n; ++k) {
+    const double decibels =
+        options.any_snr_db.empty() ? 16.0 + 6.0 * (k - least) : options.any_snr_db[k - least];
+    nmse.push_back(std::pow(10.0, -decibels / 10));
+  }
+  const bool to_target = options.target && !options.target->exact;
+  if (to_target) nmse.push_back(options.target->max_nmse);
+  std::vector<size_t> ends = cuts_for(analysis, chunks, nmse, pool);
+  if (!to_target) ends.push_back(chunks.count());
+  for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
+
+  Parameters parameters{analysis.model, {}};
+  SchemeOutput output;
+  output.distribution = Distribution::any;
+  output.min_fragments = static_cast<uint16_t>(least);
+  output.fragments.resize(n);
+  double budget = options.target_bits
+                      ? *options.target_bits * static_cast<double>(analysis.elements) / 8 -
+                            n * (kFragmentHeaderSize + 16.0)
+                      : HUGE_VAL;
+  std::vector<size_t> cuts(least, 0);  // 0 .. least-1 fragments give nothing
+  size_t begin = 0;
+  for (unsigned k = least; k <= n; ++k) {
+    const double share = static_cast<double>(n) / k;
+    const size_t end = std::min(ends[k - least], cut_for_bytes(chunks, begin, budget / share));
+    const auto run = chunks.run(begin, std::max(begin, end));
+    budget -= share * static_cast<double>(run.size());
+    parameters.tiers.push_back({k, run.size()});
+    const auto shards = encode_shards(run, k, n);
+    for (unsigned i = 0; i < n; ++i)
+      output.fragments[i].insert(output.fragments[i].end(), shards[i].begin(), shards[i].end());
+    begin = std::max(begin, end);
+    cuts.push_back(begin);
+  }
+  output.curve = measure_cuts(analysis, chunks, cuts, pool);
+  output.parameters = write_parameters(parameters, Distribution::any);
+  return output;
+}
+
+}  // namespace
+
+Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
+                            ThreadPool& pool) {
+  HOLOGRAM_CHECK(validate(tensor));
+  HOLOGRAM_TRY(const uint64_t elements, element_count(tensor.shape, tensor.dtype));
+  const auto format = format_of(tensor.dtype);
+  if (!format || elements == 0) return use_packed(tensor, options, pool);
+  const Analysis analysis = analyse(*format, tensor.bytes, elements, pool);
+  const ChunkList chunks = encode_chunks(analysis, pool);
+  if (options.distribution == Distribution::any)
+    return by_priority(analysis, chunks, options, pool);
+
+  size_t end = chunks.count();
+  if (options.target && !options.target->exact) {
+    end = cuts_for(analysis, chunks, {&options.target->max_nmse, 1}, pool)[0];
+  } else if (options.target_bits) {
+    end = cut_for_bytes(chunks, 0,
+                        *options.target_bits * static_cast<double>(elements) / 8 -
+                            options.fragments * (kFragmentHeaderSize + 8.0));
+  } else {
+    size_t refined = 0;
+    for (const BlockChunks& block : chunks.blocks) refined += block.bytes.size();
+    if (may_pack_better(tensor, refined)) {
+      HOLOGRAM_TRY(auto packed, use_packed(tensor, options, pool));
+      if (packed.fragments[0].size() < refined) return packed;
+    }
+  }
+  if (end == 0)
+    return fail(ErrorCode::invalid_argument, "the target size leaves no room for the first layer");
+  return in_order(analysis, chunks, end, options.fragments, pool);
+}
+
+}  // namespace hologram::holotensor::refine
