@@ -30,7 +30,7 @@ std::vector<int16_t> scales_of(const NumberFormat& format, std::span<const std::
 void measure_centroids(Analysis& analysis) {
   TensorModel& model = analysis.model;
   const size_t groups = analysis.classes.size();
-  const size_t step = std::max<size_t>(1, groups / 1024);
+  const size_t step = std::max<size_t>(1, groups / 512);
   double sum[kCentroidDepths][kCentroids] = {};
   uint64_t count[kCentroidDepths][kCentroids] = {};
   float carriers[kGroup];
@@ -44,12 +44,17 @@ void measure_centroids(Analysis& analysis) {
     split_group(model.format, window, carriers, split);
     for (unsigned i = 0; i < elements; ++i) {
       if (((split.exception[i / 64] | split.zero[i / 64]) >> (i % 64)) & 1) continue;
+      // As approximate_carriers() has it: the middle of the last place.
+      const bool grid = !model.format.integer && model.format.low_bits == 0;
+      const int width = std::bit_width(split.magnitude[i]);
+      const double half_ulp =
+          grid && width > 0 ? std::ldexp(0.5, width - model.format.significant) : 0.5;
       for (unsigned depth = 1; depth <= kCentroidDepths && depth < window.planes; ++depth) {
         const unsigned cell_bits = window.planes - depth;
         const uint32_t cell = split.magnitude[i] >> cell_bits;
         if (cell >= kCentroids) break;
         const uint32_t within = split.magnitude[i] & ((1u << cell_bits) - 1);
-        sum[depth - 1][cell] += (within + 0.5) / static_cast<double>(1u << cell_bits);
+        sum[depth - 1][cell] += (within + half_ulp) / static_cast<double>(1u << cell_bits);
         ++count[depth - 1][cell];
       }
     }
@@ -61,6 +66,14 @@ void measure_centroids(Analysis& analysis) {
         model.centroid[d][m] = static_cast<float>(
             std::clamp(std::round(sum[d][m] / static_cast<double>(count[d][m]) * 256), 1.0, 255.0) /
             256);
+}
+
+// A group of which only the exceptions are known: all else is zero.
+GroupError without_exceptions(const float* values, const GroupSplit& split) {
+  float rest[kGroup];
+  for (unsigned i = 0; i < kGroup; ++i)
+    rest[i] = split.exception[i / 64] >> (i % 64) & 1 ? 0.0f : values[i];
+  return group_squares(rest);
 }
 
 }  // namespace
@@ -137,31 +150,40 @@ std::vector<ErrorSum> measure_block(const Analysis& analysis, size_t block, bool
   const auto classes = analysis.classes_of(block);
   const unsigned elements = analysis.elements_of(block);
   std::vector<ErrorSum> sums(layers.size());
-  float carriers[kGroup], values[kGroup], approximation[kGroup];
+  float values[kGroup];
   GroupSplit split;
   for (unsigned g = 0; g < classes.size(); ++g) {
     const unsigned c = classes[g], count = std::min(kGroup, elements - g * kGroup);
     if (c == kEmptyClass) continue;  // zeros, by any measure
-    load_carriers(format, source.data() + size_t{g} * kGroup * format.bytes, count, carriers);
-    split_group(format, model.window(c), carriers, split);
-    for (unsigned i = 0; i < count; ++i) values[i] = carriers[i] - format.offset;
-    uint64_t live[kGroupWords];
-    for (unsigned w = 0; w < kGroupWords; ++w) live[w] = ~split.zero[w];
+    const Window window = model.window(c);
+    load_carriers(format, source.data() + size_t{g} * kGroup * format.bytes, count, values);
+    split_group(format, window, values, split);
+    uint64_t exceptions = 0;
+    for (unsigned w = 0; w < kGroupWords; ++w) {
+      exceptions |= split.exception[w];
+      if (!marks_zeros) continue;
+      for (uint64_t rest = split.zero[w]; rest != 0; rest &= rest - 1)
+        split.units[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] = NAN;
+    }
+    // Past the end, and where the source is not finite, nothing is measured.
+    std::fill(split.units + count, split.units + kGroup, NAN);
+    if (format.integer || exceptions != 0)
+      for (unsigned i = 0; i < count; ++i)
+        values[i] = std::isfinite(values[i]) ? values[i] - format.offset : 0.0f;
+    const GroupError whole = group_squares(values);
     for (size_t l = 0; l < layers.size(); ++l) {
-      if (layers[l] == model.layers()) {
-        std::copy(values, values + count, approximation);
-      } else {
-        approximate_group(model, c, layers[l], split.magnitude, split.negative,
-                          marks_zeros ? live : nullptr, approximation);
-        for (unsigned i = 0; i < count; ++i) approximation[i] -= format.offset;
-        if (layers[l] > 0)
-          for (unsigned w = 0; w < kGroupWords; ++w)
-            for (uint64_t rest = split.exception[w]; rest != 0; rest &= rest - 1) {
-              const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
-              approximation[at] = values[at];
-            }
-      }
-      add_errors(values, approximation, count, sums[l]);
+      const unsigned depth = model.depth(c, layers[l]);
+      GroupError error = whole;
+      if (layers[l] == model.layers())
+        error = {};
+      else if (depth > 0)
+        error = approximation_error(format, window, depth, model.centroids(depth, window.planes),
+                                    split);
+      else if (layers[l] > 0 && exceptions != 0)
+        error = without_exceptions(values, split);
+      sums[l].squared_value += whole.squares;
+      sums[l].squared_error += error.squares;
+      sums[l].max_error = std::max(sums[l].max_error, error.largest);
     }
   }
   return sums;

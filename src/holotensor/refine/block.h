@@ -41,17 +41,17 @@ struct TensorModel {
   NumberFormat format{};
   int largest = 0;            // exponent of class 0's scale
   unsigned plane_layers = 0;  // layers before the tail
-  // [depth - 1][cell]; the last entry of each row is one half.
-  float centroid[kCentroidDepths + 1][kCentroids + 1];
+  // [depth - 1][cell]; one half from entry kCentroids on. A row fills the widest vector.
+  float centroid[kCentroidDepths][16];
 
   TensorModel();
   unsigned layers() const { return plane_layers + 1; }
   Window window(unsigned scale_class) const { return window_of(format, largest, scale_class); }
   // Planes of a class that are known after `layers` layers.
   unsigned depth(unsigned scale_class, unsigned layers) const;
-  // For the cells of `depth` planes out of `planes`.
+  // For the cells of `depth` planes out of `planes`; null: the middle.
   const float* centroids(unsigned depth, unsigned planes) const {
-    return centroid[depth <= kCentroidDepths && depth < planes ? depth - 1 : kCentroidDepths];
+    return depth <= kCentroidDepths && depth < planes ? centroid[depth - 1] : nullptr;
   }
 };
 

@@ -160,7 +160,10 @@ Status Block::complete_group(unsigned group, size_t& tail_bit, size_t& low_byte,
     // At most 23 bits: a 32-bit load holds them from any bit.
     uint32_t bits = 0;
     const size_t byte = tail_bit / 8;
-    std::memcpy(&bits, tail_bits_.data() + byte, std::min<size_t>(4, tail_bits_.size() - byte));
+    if (byte + 4 <= tail_bits_.size())
+      std::memcpy(&bits, tail_bits_.data() + byte, 4);
+    else
+      std::memcpy(&bits, tail_bits_.data() + byte, tail_bits_.size() - byte);
     bits = (bits >> (tail_bit % 8)) & ((1u << count) - 1);
     tail_bit += count;
     return bits;

@@ -7,6 +7,19 @@
 #include <cstring>
 #include <memory>
 
+#ifndef HOLOGRAM_REFINE_CELLS
+#define HOLOGRAM_REFINE_CELLS
+namespace hologram::holotensor::refine {
+// How magnitudes known to some depth are read: lane_kernels.h, approximate_carriers().
+struct Cells {
+  unsigned bits;        // a cell has 2^bits units
+  uint32_t exact_from;  // magnitudes from here on are known to their last plane
+  float open_ulp, exact_ulp;
+  const float* centroid;
+};
+}  // namespace hologram::holotensor::refine
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "holotensor/refine/lane_kernels.cpp"
 #include <hwy/foreach_target.h>
@@ -22,14 +35,14 @@ using F32 = hn::CappedTag<float, 16>;
 using U32 = hn::Rebind<uint32_t, F32>;
 using I32 = hn::Rebind<int32_t, F32>;
 
-// The mask of the `v`-th vector of a word.
+// The mask of the `v`-th vector of a word, straight from memory where it begins at a byte.
 template <class D>
-HWY_INLINE hn::Mask<D> mask_of(D d, uint64_t word, size_t v) {
+HWY_INLINE hn::Mask<D> mask_of(D d, const uint64_t* word, size_t v) {
   const size_t lanes = hn::Lanes(d);
-  uint8_t bits[8];
-  const uint64_t shifted = word >> (v * lanes);
-  memcpy(bits, &shifted, 8);
-  return hn::LoadMaskBits(d, bits);
+  if (lanes >= 8)
+    return hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(word) + v * lanes / 8);
+  const uint64_t shifted = *word >> (v * lanes);
+  return hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&shifted));
 }
 
 template <class D>
@@ -93,7 +106,10 @@ void Split(uint32_t low_mask, float limit, Scale scale, const float* carriers, G
       const auto bits = hn::BitCast(u, value);
       const auto magnitude = hn::BitCast(f, hn::And(bits, keep));
       // Not below the limit also catches NaN.
-      const auto fits = hn::Lt(hn::BitCast(f, hn::And(bits, hn::Set(u, 0x7fffffffu))), bound);
+      const auto whole = hn::BitCast(f, hn::And(bits, hn::Set(u, 0x7fffffffu)));
+      const auto fits = hn::Lt(whole, bound);
+      const auto truth = hn::Mul(hn::Mul(whole, first), second);
+      hn::StoreU(hn::IfThenElse(fits, truth, hn::NaN(f)), f, out.units + at);
       const auto units = hn::Mul(hn::Mul(hn::IfThenElseZero(fits, magnitude), first), second);
       hn::StoreU(hn::BitCast(u, hn::ConvertTo(s, units)), u, out.magnitude + at);
       const auto is_negative = hn::Ne(hn::ShiftRight<31>(bits), hn::Zero(u));
@@ -121,25 +137,54 @@ void ToPlanes(const uint32_t* magnitude, unsigned planes, uint64_t* out, size_t 
   }
 }
 
-void FromPlanes(const uint64_t* planes, size_t stride, unsigned count, unsigned depth,
-                uint32_t* magnitude) {
-  const U32 u;
-  const size_t lanes = hn::Lanes(u);
-  for (size_t w = 0; w < kGroupWords; ++w) {
-    for (size_t v = 0; v < 64 / lanes; ++v) {
-      auto value = hn::Zero(u);
-      for (unsigned i = 0; i < depth; ++i)
-        value = hn::Or(value, hn::IfThenElseZero(mask_of(u, planes[i * stride + w], v),
-                                                 hn::Set(u, 1u << (count - 1 - i))));
-      hn::StoreU(value, u, magnitude + w * 64 + v * lanes);
+// One word of planes as integers of type T, which has room for all of them. Four vectors at a time
+// keep the sums in registers.
+template <typename T>
+HWY_INLINE void word_of_planes(const uint64_t* planes, size_t stride, unsigned count,
+                               unsigned depth, T* out) {
+  const hn::CappedTag<T, 64 / sizeof(T)> d;
+  const size_t lanes = hn::Lanes(d);
+  constexpr size_t kAtOnce = hn::MaxLanes(decltype(d)()) >= 32 ? 2 : 4;
+  for (size_t v = 0; v < 64 / lanes; v += kAtOnce) {
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    for (unsigned i = 0; i < depth; ++i) {
+      const uint64_t* word = planes + i * stride;
+      const auto bit = hn::Set(d, static_cast<T>(T{1} << (count - 1 - i)));
+      s0 = hn::Or(s0, hn::IfThenElseZero(mask_of(d, word, v), bit));
+      s1 = hn::Or(s1, hn::IfThenElseZero(mask_of(d, word, v + 1), bit));
+      if (kAtOnce == 2) continue;
+      s2 = hn::Or(s2, hn::IfThenElseZero(mask_of(d, word, v + 2), bit));
+      s3 = hn::Or(s3, hn::IfThenElseZero(mask_of(d, word, v + 3), bit));
     }
+    hn::StoreU(s0, d, out + v * lanes);
+    hn::StoreU(s1, d, out + (v + 1) * lanes);
+    if (kAtOnce == 2) continue;
+    hn::StoreU(s2, d, out + (v + 2) * lanes);
+    hn::StoreU(s3, d, out + (v + 3) * lanes);
   }
 }
 
-// Applies `carrier_of(units as u32 vector) -> f32 vector` and the sign to a group.
-template <typename CarrierOf>
+void FromPlanes(const uint64_t* planes, size_t stride, unsigned count, unsigned depth,
+                uint32_t* magnitude) {
+  if (count > 16) {
+    for (size_t w = 0; w < kGroupWords; ++w)
+      word_of_planes<uint32_t>(planes + w, stride, count, depth, magnitude + w * 64);
+    return;
+  }
+  const U32 u;
+  const hn::Rebind<uint16_t, U32> half;
+  uint16_t narrow[64];
+  for (size_t w = 0; w < kGroupWords; ++w) {
+    word_of_planes<uint16_t>(planes + w, stride, count, depth, narrow);
+    for (size_t i = 0; i < 64; i += hn::Lanes(u))
+      hn::StoreU(hn::PromoteTo(u, hn::LoadU(half, narrow + i)), u, magnitude + w * 64 + i);
+  }
+}
+
+// Applies `units_of(magnitudes) -> f32 vector`, the scale and the sign to a group.
+template <typename UnitsOf>
 HWY_INLINE void signed_carriers(Scale scale, const uint32_t* magnitude, const uint64_t* negative,
-                                float* out, CarrierOf carrier_of) {
+                                float* out, UnitsOf units_of) {
   const F32 f;
   const U32 u;
   const size_t lanes = hn::Lanes(f);
@@ -148,9 +193,8 @@ HWY_INLINE void signed_carriers(Scale scale, const uint32_t* magnitude, const ui
   for (size_t w = 0; w < kGroupWords; ++w) {
     for (size_t v = 0; v < 64 / lanes; ++v) {
       const size_t at = w * 64 + v * lanes;
-      const auto units = carrier_of(hn::LoadU(u, magnitude + at));
-      const auto value = hn::Mul(hn::Mul(units, first), second);
-      const auto sign = hn::IfThenElseZero(mask_of(f, negative[w], v), sign_bit);
+      const auto value = hn::Mul(hn::Mul(units_of(hn::LoadU(u, magnitude + at)), first), second);
+      const auto sign = hn::IfThenElseZero(mask_of(f, negative + w, v), sign_bit);
       hn::StoreU(hn::Xor(value, sign), f, out + at);
     }
   }
@@ -163,48 +207,90 @@ void Exact(Scale scale, const uint32_t* magnitude, const uint64_t* negative, flo
                   [&](auto units) { return hn::ConvertTo(f, hn::BitCast(s, units)); });
 }
 
-void Approximate(Scale scale, unsigned cell_bits, uint32_t exact_from, const float* centroid,
-                 const uint32_t* magnitude, const uint64_t* negative, float* out) {
+// Calls `use` with a functor from magnitudes to the units that stand for their cells.
+template <typename Use>
+HWY_INLINE void with_cells(const Cells& cells, Use use) {
   const F32 f;
   const U32 u;
   const I32 s;
-  const float cell = static_cast<float>(1u << cell_bits);
-  const auto keep = hn::Set(u, ~((1u << cell_bits) - 1));
-  const auto exact = hn::Set(s, static_cast<int32_t>(exact_from));
-  const auto size = hn::Set(f, cell);
+  const auto keep = hn::Set(u, ~((1u << cells.bits) - 1));
+  const auto exact = hn::Set(s, static_cast<int32_t>(cells.exact_from));
+  const auto size = hn::Set(f, static_cast<float>(1u << cells.bits));
+  const auto middle = hn::Mul(size, hn::Set(f, 0.5f));
   const auto last = hn::Set(s, kCentroids);  // the entry of all other cells
-  signed_carriers(scale, magnitude, negative, out, [&](auto units) {
-    const auto known = hn::BitCast(s, hn::And(units, keep));
-    const auto index = hn::Min(
-        hn::BitCast(s, hn::ShiftRightSame(hn::BitCast(u, known), static_cast<int>(cell_bits))),
-        last);
-    const auto within = hn::Mul(hn::GatherIndex(f, centroid, index), size);
-    const auto inside = hn::RebindMask(f, hn::Lt(known, exact));
-    return hn::Add(hn::ConvertTo(f, known), hn::IfThenElseZero(inside, within));
+  const auto exponent = hn::Set(u, 0x7f800000u);
+  const auto open_ulp = hn::Set(f, cells.open_ulp), exact_ulp = hn::Set(f, cells.exact_ulp);
+  const auto finish = [&](auto known, auto within) {
+    const auto value = hn::ConvertTo(f, known);
+    // The value of the leading one; 0 when there is none yet.
+    const auto leading = hn::BitCast(f, hn::And(hn::BitCast(u, value), exponent));
+    const auto open = hn::RebindMask(f, hn::Lt(known, exact));
+    return hn::Add(value, hn::IfThenElse(open, hn::MulAdd(leading, open_ulp, within),
+                                         hn::Mul(leading, exact_ulp)));
+  };
+  if (!cells.centroid)
+    return use(
+        [&](auto magnitude) { return finish(hn::BitCast(s, hn::And(magnitude, keep)), middle); });
+  const auto cell_of = [&](auto known) {
+    return hn::Min(hn::BitCast(s, hn::ShiftRightSame(known, static_cast<int>(cells.bits))), last);
+  };
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(F32()) >= kCentroids) {
+    // The table fits a register; a gather would be several times slower.
+    const auto table = hn::LoadU(f, cells.centroid);
+    return use([&](auto magnitude) {
+      const auto known = hn::And(magnitude, keep);
+      const auto cell = cell_of(known);
+      const auto entry = hn::And(cell, hn::Set(s, kCentroids - 1));
+      const auto looked_up = hn::TableLookupLanes(table, hn::IndicesFromVec(f, entry));
+      const auto others = hn::RebindMask(f, hn::Eq(cell, last));
+      return finish(hn::BitCast(s, known),
+                    hn::IfThenElse(others, middle, hn::Mul(looked_up, size)));
+    });
+  }
+#endif
+  use([&](auto magnitude) {
+    const auto known = hn::And(magnitude, keep);
+    const auto fraction = hn::GatherIndex(f, cells.centroid, cell_of(known));
+    return finish(hn::BitCast(s, known), hn::Mul(fraction, size));
   });
 }
 
-void Errors(const float* carriers, const float* approximation, size_t count, ErrorSum& sum) {
+void Approximate(const Cells& cells, Scale scale, const uint32_t* magnitude,
+                 const uint64_t* negative, float* out) {
+  with_cells(cells,
+             [&](auto units_of) { signed_carriers(scale, magnitude, negative, out, units_of); });
+}
+
+// Squares are added in f64.
+void Squares(const float* values, GroupError& out) {
   const hn::CappedTag<double, 8> d;
   const hn::Rebind<float, decltype(d)> f;
   const size_t lanes = hn::Lanes(d);
-  auto squared_error = hn::Zero(d), squared_value = hn::Zero(d), largest = hn::Zero(d);
-  size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto source = hn::LoadU(f, carriers + i);
-    const auto finite = hn::IsFinite(source);
-    const auto value = hn::PromoteTo(d, hn::IfThenElseZero(finite, source));
-    const auto given =
-        hn::PromoteTo(d, hn::IfThenElseZero(finite, hn::LoadU(f, approximation + i)));
-    const auto error = hn::Sub(value, given);
-    squared_value = hn::MulAdd(value, value, squared_value);
-    squared_error = hn::MulAdd(error, error, squared_error);
-    largest = hn::Max(largest, hn::Abs(error));
+  auto even = hn::Zero(d), odd = hn::Zero(d);
+  auto most = hn::Zero(f);
+  for (size_t i = 0; i < kGroup; i += 2 * lanes) {
+    const auto f0 = hn::LoadU(f, values + i), f1 = hn::LoadU(f, values + i + lanes);
+    const auto d0 = hn::PromoteTo(d, f0), d1 = hn::PromoteTo(d, f1);
+    most = hn::Max(most, hn::Max(hn::Abs(f0), hn::Abs(f1)));
+    even = hn::MulAdd(d0, d0, even);
+    odd = hn::MulAdd(d1, d1, odd);
   }
-  sum.squared_error += hn::GetLane(hn::SumOfLanes(d, squared_error));
-  sum.squared_value += hn::GetLane(hn::SumOfLanes(d, squared_value));
-  sum.max_error = std::max(sum.max_error, hn::GetLane(hn::MaxOfLanes(d, largest)));
-  sum.add({carriers + i, count - i}, {approximation + i, count - i});
+  out = {hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))), hn::GetLane(hn::MaxOfLanes(f, most))};
+}
+
+void CellErrors(const Cells& cells, const GroupSplit& split, GroupError& out) {
+  float errors[kGroup];
+  with_cells(cells, [&](auto units_of) {
+    const F32 f;
+    const U32 u;
+    for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
+      const auto error =
+          hn::Sub(hn::LoadU(f, split.units + i), units_of(hn::LoadU(u, split.magnitude + i)));
+      hn::StoreU(hn::IfThenElseZero(hn::Eq(error, error), error), f, errors + i);  // NaN: no error
+    }
+  });
+  Squares(errors, out);
 }
 
 // To nearest even; carriers are never NaN here.
@@ -229,6 +315,20 @@ void StoreF16(const float* carriers, std::byte* to) {
     hn::StoreU(hn::DemoteTo(half, hn::LoadU(f, carriers + i)), half, out + i);
 }
 
+// Carriers of whole numbers, to the nearest and saturated.
+template <typename T>
+HWY_INLINE void store_bytes(const float* carriers, float offset, std::byte* to) {
+  const F32 f;
+  const hn::Rebind<T, F32> narrow;
+  auto* out = reinterpret_cast<T*>(to);
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
+    const auto value = hn::Sub(hn::LoadU(f, carriers + i), hn::Set(f, offset));
+    hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(value)), narrow, out + i);
+  }
+}
+void StoreI8(const float* carriers, std::byte* to) { store_bytes<int8_t>(carriers, 0.5f, to); }
+void StoreU8(const float* carriers, std::byte* to) { store_bytes<uint8_t>(carriers, -127.5f, to); }
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::holotensor::refine
 HWY_AFTER_NAMESPACE();
@@ -243,9 +343,12 @@ HWY_EXPORT(ToPlanes);
 HWY_EXPORT(FromPlanes);
 HWY_EXPORT(Exact);
 HWY_EXPORT(Approximate);
-HWY_EXPORT(Errors);
+HWY_EXPORT(CellErrors);
+HWY_EXPORT(Squares);
 HWY_EXPORT(StoreBf16);
 HWY_EXPORT(StoreF16);
+HWY_EXPORT(StoreI8);
+HWY_EXPORT(StoreU8);
 
 namespace {
 
@@ -273,12 +376,6 @@ const SmallFloatTable& small_float_table(DType type) {
 bool is_fp8(DType type) { return type >= DType::f8e4m3fn && type <= DType::f8e5m2fnuz; }
 
 }  // namespace
-
-Scale::Scale(int exponent) {
-  const int half = exponent / 2;
-  first = std::ldexp(1.0f, half);
-  second = std::ldexp(1.0f, exponent - half);
-}
 
 void load_carriers(const NumberFormat& format, const std::byte* from, size_t count, float* out) {
   if (count < kGroup) std::fill(out, out + kGroup, 0.0f);
@@ -334,25 +431,54 @@ void exact_carriers(const Window& window, const uint32_t* magnitude, const uint6
   HWY_DYNAMIC_DISPATCH(Exact)(Scale(window.unit()), magnitude, negative, out);
 }
 
+namespace {
+
+Cells cells_of(const NumberFormat& format, const Window& window, unsigned depth,
+               const float* centroid) {
+  Cells cells{.bits = window.planes - depth, .exact_from = 1u << 30, .centroid = centroid};
+  // A leading one at plane t is known to its last bit after t + significant planes.
+  if (!format.integer && depth >= format.significant)
+    cells.exact_from = 1u << (window.planes - 1 - (depth - format.significant));
+  // Elements are multiples of their last place u: those of a cell of size s lie at 0, u, ..., s -
+  // u, and their middle is (s - u) / 2. Where low bits follow the planes there is no such grid, and
+  // an element known to its last plane is still open by u.
+  const float half_ulp =
+      format.integer ? 0.0f : std::ldexp(0.5f, 1 - static_cast<int>(format.significant));
+  cells.open_ulp = format.low_bits > 0 ? 0.0f : -half_ulp;
+  cells.exact_ulp = format.low_bits > 0 ? half_ulp : 0.0f;
+  return cells;
+}
+
+}  // namespace
+
 void approximate_carriers(const NumberFormat& format, const Window& window, unsigned depth,
                           const float* centroid, const uint32_t* magnitude,
                           const uint64_t* negative, float* out) {
-  const unsigned cell_bits = window.planes - depth;
-  // A leading one at plane t is known to its last bit after t + significant planes.
-  const uint32_t exact_from = !format.integer && depth >= format.significant
-                                  ? 1u << (window.planes - 1 - (depth - format.significant))
-                                  : 1u << 30;
   HWY_DYNAMIC_DISPATCH(Approximate)
-  (Scale(window.unit()), cell_bits, exact_from, centroid, magnitude, negative, out);
+  (cells_of(format, window, depth, centroid), Scale(window.unit()), magnitude, negative, out);
 }
 
-void add_errors(const float* carriers, const float* approximation, size_t count, ErrorSum& sum) {
-  HWY_DYNAMIC_DISPATCH(Errors)(carriers, approximation, count, sum);
+GroupError approximation_error(const NumberFormat& format, const Window& window, unsigned depth,
+                               const float* centroid, const GroupSplit& split) {
+  GroupError error;
+  HWY_DYNAMIC_DISPATCH(CellErrors)(cells_of(format, window, depth, centroid), split, error);
+  const double unit = std::ldexp(1.0, window.unit());
+  return {error.squares * unit * unit, error.largest * unit};
+}
+
+GroupError group_squares(const float* values) {
+  GroupError error;
+  HWY_DYNAMIC_DISPATCH(Squares)(values, error);
+  return error;
 }
 
 void store_carriers(const NumberFormat& format, const float* carriers, bool exact, DType type,
                     size_t count, std::byte* to) {
-  if (format.integer) {
+  if (count == kGroup && format.integer && type == DType::i8) {
+    HWY_DYNAMIC_DISPATCH(StoreI8)(carriers, to);
+  } else if (count == kGroup && format.integer && type == DType::u8) {
+    HWY_DYNAMIC_DISPATCH(StoreU8)(carriers, to);
+  } else if (format.integer) {
     float values[kGroup];
     for (size_t i = 0; i < count; ++i) values[i] = carriers[i] - format.offset;
     (void)from_f32({values, count}, type, {to, bytes_for(type, count)});

@@ -2,6 +2,7 @@
 // carriers and planes. They work on one group of kGroup elements.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,12 +20,17 @@ struct GroupStatistics {
 // 2^exponent in two factors, so that neither over- nor underflows.
 struct Scale {
   float first, second;
-  explicit Scale(int exponent);
+  explicit Scale(int exponent)
+      : first(power(exponent / 2)), second(power(exponent - exponent / 2)) {}
+  static float power(int exponent) {  // -126 .. 127
+    return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
+  }
 };
 
 // What split_group() finds in a group.
 struct GroupSplit {
   uint32_t magnitude[kGroup];  // in units of the window's last plane; 0 for exceptions
+  float units[kGroup];         // the same with all bits; NaN for exceptions
   uint64_t negative[kGroupWords];
   uint64_t exception[kGroupWords];  // too large or not finite
   uint64_t zero[kGroupWords];       // carriers that are +0
@@ -53,8 +59,15 @@ void approximate_carriers(const NumberFormat& format, const Window& window, unsi
                           const float* centroid, const uint32_t* magnitude,
                           const uint64_t* negative, float* out);
 
-// Adds the errors of `count` elements; carriers that are not finite are skipped.
-void add_errors(const float* carriers, const float* approximation, size_t count, ErrorSum& sum);
+struct GroupError {
+  double squares = 0;
+  double largest = 0;
+};
+// What approximate_carriers() leaves. Elements whose units are NaN are not measured.
+GroupError approximation_error(const NumberFormat& format, const Window& window, unsigned depth,
+                               const float* centroid, const GroupSplit& split);
+// The squares and the largest of the values themselves.
+GroupError group_squares(const float* values);
 
 // Carriers into elements of `type`, which is the format's own type, f32, f16 or bf16. `exact`: the
 // carriers are those of elements, so that the own type's bits come back.

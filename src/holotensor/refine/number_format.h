@@ -57,8 +57,8 @@ inline constexpr unsigned kMaxPlanes = 16 + kExtraPlanes;
 inline constexpr unsigned kMaxClass = 31;
 inline constexpr unsigned kEmptyClass = 63;  // every element is +0
 
-// Elements of a block: 128 KiB of the source.
-inline unsigned block_elements(const NumberFormat& format) { return (128u << 10) / format.bytes; }
+// Elements of a block: 256 KiB of the source.
+inline unsigned block_elements(const NumberFormat& format) { return (256u << 10) / format.bytes; }
 
 // The planes of one scale class. `top` is the exponent of its first plane.
 struct Window {

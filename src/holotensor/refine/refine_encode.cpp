@@ -24,7 +24,7 @@ Result<SchemeOutput> use_packed(const TensorView& tensor, const EncoderOptions& 
 
 // Whether plain compression may store the tensor in fewer bytes: judged on a sample, because the
 // strongest level reads a few MB a second.
-bool may_pack_better(const TensorView& tensor, size_t refined) {
+bool may_pack_better(const TensorView& tensor, double limit) {
   constexpr size_t kPiece = 64 << 10;
   size_t sampled = 0, compressed = 0;
   std::vector<std::byte> scratch(ZSTD_compressBound(kPiece));
@@ -39,9 +39,7 @@ bool may_pack_better(const TensorView& tensor, size_t refined) {
     compressed += size;
   }
   const double packed_ratio = static_cast<double>(compressed) / static_cast<double>(sampled);
-  const double refined_ratio =
-      static_cast<double>(refined) / static_cast<double>(tensor.bytes.size());
-  return packed_ratio < 1.03 * refined_ratio;
+  return packed_ratio * static_cast<double>(tensor.bytes.size()) < limit;
 }
 
 // The end of the longest prefix of the chunks, from `first` on, that costs at most `budget` bytes.
@@ -154,9 +152,12 @@ Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& opti
   } else {
     size_t refined = 0;
     for (const BlockChunks& block : chunks.blocks) refined += block.bytes.size();
-    if (may_pack_better(tensor, refined)) {
+    // Small types come close to their entropy by any coder: there, a stream that can be cut is
+    // worth a few percent.
+    const double limit = static_cast<double>(refined) * (format->bytes == 1 ? 0.95 : 1.0);
+    if (may_pack_better(tensor, limit)) {
       HOLOGRAM_TRY(auto packed, use_packed(tensor, options, pool));
-      if (packed.fragments[0].size() < refined) return packed;
+      if (static_cast<double>(packed.fragments[0].size()) < limit) return packed;
     }
   }
   if (end == 0)
