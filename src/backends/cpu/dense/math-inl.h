@@ -89,9 +89,9 @@ HWY_INLINE V log_positive(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  // exp(-x) may reach infinity, whose reciprocal is the right 0.
+  // Below -88 the true value is subnormal; here it stays at exp(-88), far below any rounding.
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+  return hn::Div(one, hn::Add(one, exp_in_range(d, clamp(d, hn::Neg(x), -87.0f, 88.0f))));
 }
 
 template <class D, class V>
