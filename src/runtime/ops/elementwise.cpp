@@ -247,6 +247,7 @@ Result<Tensor> make_elementwise(const Executor& executor, ElementwiseOp op,
                                 std::span<const uint64_t> scalars) {
   Dims dims = inputs[0]->dims();
   for (const Tensor* input : inputs) {
+    HOLOGRAM_CHECK(check_input(executor, info(op).name, *input));
     HOLOGRAM_TRY(dims, in_context(broadcast_dims(dims, input->dims()),
                                   [&] { return std::string(info(op).name); }));
   }

@@ -142,8 +142,9 @@ Status run_matvec(const CpuContext& context, const uint64_t* words, const uint64
 Status check_matvec(const uint64_t* words, const uint64_t* lengths) {
   const uint64_t rows = words[3], columns = words[4], stride = words[5];
   uint64_t last = 0;
-  const bool overflow = rows != 0 && (__builtin_mul_overflow(rows - 1, stride, &last) ||
-                                      __builtin_add_overflow(last, columns, &last));
+  const bool overflow = rows != 0 && columns != 0 &&
+                        (__builtin_mul_overflow(rows - 1, stride, &last) ||
+                         __builtin_add_overflow(last, columns, &last));
   if (!overflow && last <= lengths[0] && columns <= lengths[1] && rows <= lengths[2]) return {};
   return fail(ErrorCode::out_of_range,
               "a product of {} x {} (rows {} apart) by {}: the arrays have {}, {} and {} elements",
