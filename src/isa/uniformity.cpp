@@ -10,6 +10,7 @@ struct Region {
   uint32_t end = 0;
   uint32_t parent = 0;
   bool divergent = false;
+  bool spread = false;
 };
 
 // Everything starts uniform; what is not spreads along uses and regions until nothing changes.
@@ -17,7 +18,9 @@ struct Region {
 class Analysis {
  public:
   explicit Analysis(const Program& program)
-      : program_(program), divergent_(program.registers.size(), false) {
+      : program_(program),
+        left_(program.body.size(), false),
+        divergent_(program.registers.size(), false) {
     find_regions();
     find_uses();
   }
@@ -25,7 +28,6 @@ class Analysis {
   Uniformity run() {
     for (const Instruction& i : program_.body)
       if (differs_by_itself(i)) mark(i.dst);
-    // The last resort of the list is its end: marking appends.
     while (!registers_.empty() || !regions_to_spread_.empty()) {
       if (!registers_.empty()) {
         const uint32_t r = registers_.back();
@@ -47,6 +49,7 @@ class Analysis {
     const auto size = static_cast<uint32_t>(program_.body.size());
     regions_.push_back({0, size, 0});
     region_of_.resize(size);
+    opens_.resize(size, kOutside);
     uint32_t current = kOutside;
     for (uint32_t i = 0; i < size; ++i) {
       const Form form = info(program_.body[i].op).form;
@@ -54,7 +57,6 @@ class Analysis {
       if (form == Form::if_begin || form == Form::for_begin || form == Form::loop_begin) {
         regions_.push_back({i, size, current});
         current = static_cast<uint32_t>(regions_.size() - 1);
-        opens_.resize(size, kOutside);
         opens_[i] = current;
       } else if (form == Form::end) {
         regions_[current].end = i;
@@ -114,18 +116,25 @@ class Analysis {
   }
 
   // Not all threads run this region as often: what it assigns differs afterwards, and jumps out of
-  // it make what they jump out of divergent as well.
+  // it make what they jump out of divergent as well. Inside a region that was spread before, all of
+  // that is done.
   void spread_into(uint32_t region) {
+    for (uint32_t r = region; r != kOutside; r = regions_[r].parent)
+      if (regions_[r].spread) return;
+    regions_[region].spread = true;
     for (uint32_t i = regions_[region].begin + 1; i < regions_[region].end; ++i) {
       const Instruction& instruction = program_.body[i];
       if (uses(instruction, kFieldDst)) mark(instruction.dst);
-      if (info(instruction.op).form != Form::jump) continue;
-      const bool leaves_all = instruction.op == Opcode::return_;
-      for (uint32_t r = region_of_[i]; r != kOutside; r = regions_[r].parent) {
-        if (!is_loop(r)) continue;
-        mark_region(r);
-        if (!leaves_all) break;
-      }
+      if (info(instruction.op).form == Form::jump && !left_[i]) leave_loops(i);
+    }
+  }
+
+  void leave_loops(uint32_t jump) {
+    left_[jump] = true;
+    for (uint32_t r = region_of_[jump]; r != kOutside; r = regions_[r].parent) {
+      if (!is_loop(r)) continue;
+      mark_region(r);
+      if (program_.body[jump].op != Opcode::return_) return;
     }
   }
 
@@ -138,7 +147,7 @@ class Analysis {
     bool some_returned = false;
     for (uint32_t i = 0; i < program_.body.size(); ++i) {
       const Instruction& instruction = program_.body[i];
-      const bool opens = !opens_.empty() && opens_[i] != kOutside;
+      const bool opens = opens_[i] != kOutside;
       if (instruction.op == Opcode::end && regions_[region_of_[i]].divergent) --divergent_depth;
       result.instructions[i] = divergent_depth == 0 && !some_returned;
       if (opens && regions_[opens_[i]].divergent) ++divergent_depth;
@@ -153,6 +162,7 @@ class Analysis {
   std::vector<uint32_t> opens_;      // instruction -> region it opens, kOutside for none
   std::vector<uint32_t> first_use_;  // register -> where its uses start in uses_
   std::vector<uint32_t> uses_;       // instructions
+  std::vector<bool> left_;           // jumps whose loops are divergent already
   std::vector<bool> divergent_;      // registers
   std::vector<uint32_t> registers_;  // to spread
   std::vector<uint32_t> regions_to_spread_;

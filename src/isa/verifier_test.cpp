@@ -224,6 +224,26 @@ TEST(Uniformity, AForWithUniformBoundsIsUniform) {
   }));
 }
 
+// As large, as nested and as divergent as a program may be: still a matter of milliseconds.
+TEST(Verifier, IsLinearInTheSizeOfTheProgram) {
+  Program p;
+  p.name = "large";
+  p.registers.assign(kMaxRegisters, DType::boolean);
+  p.registers[0] = DType::u32;
+  p.body = {{.op = Opcode::barrier},
+            {.op = Opcode::thread_id, .type = DType::u32, .dst = {0}},
+            {.op = Opcode::eq, .type = DType::u32, .dst = {1}, .a = {0}, .b = {0}}};
+  const uint32_t depth = kMaxNesting - 1;
+  for (uint32_t i = 0; i < depth; ++i) p.body.push_back({.op = Opcode::loop_begin});
+  while (p.body.size() + depth + 3 <= kMaxInstructions) {
+    p.body.push_back({.op = Opcode::if_begin, .a = {1}});
+    p.body.push_back({.op = Opcode::return_});
+    p.body.push_back({.op = Opcode::end});
+  }
+  for (uint32_t i = 0; i < depth; ++i) p.body.push_back({.op = Opcode::end});
+  EXPECT_TRUE(verify(p));
+}
+
 // Hand-made programs can hold anything; the verifier must not trip over it.
 TEST(Verifier, SurvivesNonsense) {
   Program p;

@@ -153,7 +153,7 @@ Status Machine::run(uint32_t at, uint32_t end, Lanes lanes) {
         HOLOGRAM_CHECK(step.step == Step::if_begin    ? run_if(at, lanes)
                        : step.step == Step::for_begin ? run_for(at, lanes)
                                                       : run_loop(at, lanes));
-        if (step.leaves) lanes = collect(lanes, own, kRunning);
+        if (step.leaves) lanes = still_running(lanes, own);
         at = step.end;
         break;
       }
@@ -171,14 +171,10 @@ Status Machine::run(uint32_t at, uint32_t end, Lanes lanes) {
   return {};
 }
 
-Lanes Machine::collect(const Lanes& from, uint32_t* to, Parked state) {
+Lanes Machine::still_running(const Lanes& from, uint32_t* to) const {
   uint32_t kept = 0;
-  for (uint32_t k = 0; k < from.count; ++k) {
-    const uint32_t lane = from.index[k];
-    if (parked_[lane] != state) continue;
-    parked_[lane] = kRunning;
-    to[kept++] = lane;
-  }
+  for (uint32_t k = 0; k < from.count; ++k)
+    if (parked_[from.index[k]] == kRunning) to[kept++] = from.index[k];
   return lanes_of(to, kept);
 }
 

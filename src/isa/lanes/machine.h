@@ -30,8 +30,8 @@ class Machine {
   Status run_loop(uint32_t at, const Lanes& lanes);
   Status run_memory(uint32_t at, const Lanes& lanes);
   void run_id(const Instruction& instruction, const Lanes& lanes);
-  // Keeps the lanes of `from` whose state is `state` (and makes them run), in `to`.
-  Lanes collect(const Lanes& from, uint32_t* to, Parked state);
+  // Those of `from` that still run, in `to`; the two may be one list.
+  Lanes still_running(const Lanes& from, uint32_t* to) const;
   // Lanes that went on to the next iteration run again; in `running`, in place.
   uint32_t resume(uint32_t* running, uint32_t count);
   // Lanes that left a loop run again behind it.
