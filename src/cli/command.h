@@ -41,5 +41,6 @@ void add_all_commands(Commands& commands);
 
 void add_config(Commands& commands);
 void add_demo(Commands& commands);
+void add_model_commands(Commands& commands);
 
 }  // namespace hologram::cli

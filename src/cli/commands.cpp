@@ -3,6 +3,7 @@
 namespace hologram::cli {
 
 void add_all_commands(Commands& commands) {
+  add_model_commands(commands);
   add_demo(commands);
   add_config(commands);
 }

@@ -1,0 +1,176 @@
+// `hologram compile`, `run` and `bench`: the main job of the product.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/model_file.h"
+#include "cli/tensor_input.h"
+#include "cli/tensor_output.h"
+#include "support/file.h"
+
+namespace hologram::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+struct CompileArguments {
+  fs::path model, output;
+  std::vector<std::string> shapes;
+  int explain = 0;
+};
+
+Status compile(const CompileArguments& arguments) {
+  HOLOGRAM_TRY(auto options, compile_options(arguments.shapes));
+  options.debug = std::max(options.debug, arguments.explain);
+  const fs::path output = arguments.output.empty()
+                              ? fs::path(arguments.model).replace_extension(".holo")
+                              : arguments.output;
+  const auto start = Clock::now();
+  HOLOGRAM_TRY(const std::vector<std::byte> bytes,
+               compiler::compile_onnx(arguments.model, options));
+  HOLOGRAM_CHECK(write_file(output, bytes));
+  fmt::print("{}: {:.2f} MB in {:.0f} ms\n", output.string(),
+             static_cast<double>(bytes.size()) / 1e6, milliseconds_since(start));
+  return {};
+}
+
+struct RunArguments {
+  fs::path model;
+  InputOptions inputs;
+  std::vector<std::string> outputs;
+  int top = 0, runs = 20;
+  bool profile = false, preload = false;
+};
+
+Status run(const RunArguments& arguments) {
+  HOLOGRAM_TRY(const runtime::Session session,
+               open_model(arguments.model, arguments.inputs.shapes, arguments.preload));
+  HOLOGRAM_TRY(const auto inputs, read_inputs(session.inputs(), arguments.inputs));
+  HOLOGRAM_TRY(const auto outputs, session.run(inputs));
+  for (const std::string& text : arguments.outputs) {
+    const auto [given, path] = split_assignment(text);
+    const std::string name =
+        given.empty() && outputs.size() == 1 ? session.outputs()[0].name : given;
+    const auto port = std::find_if(session.outputs().begin(), session.outputs().end(),
+                                   [&](const auto& p) { return p.name == name; });
+    if (port == session.outputs().end())
+      return fail(ErrorCode::not_found, "the model has no output '{}'; it has\n{}", name,
+                  describe(session.outputs()));
+    HOLOGRAM_CHECK(
+        write_output(path, outputs[static_cast<size_t>(port - session.outputs().begin())]));
+    fmt::print("{} written to {}\n", name, path);
+  }
+  if (arguments.top > 0) {
+    HOLOGRAM_TRY(const std::string text, top(outputs[0], arguments.top));
+    fmt::print("{}", text);
+  } else if (arguments.outputs.empty()) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      fmt::print("{}: {}\n", session.outputs()[i].name, summarise(outputs[i]));
+  }
+  return {};
+}
+
+void print_profile(std::vector<runtime::StepTime> times) {
+  double total = 0;
+  for (const auto& step : times) total += step.milliseconds;
+  std::stable_sort(times.begin(), times.end(),
+                   [](const auto& a, const auto& b) { return a.milliseconds > b.milliseconds; });
+  fmt::print("\n{:>9}  {:>6}  {:<24} {}\n", "ms", "share", "kernel", "step");
+  for (size_t i = 0; i < std::min<size_t>(times.size(), 20); ++i)
+    fmt::print("{:9.3f}  {:5.1f}%  {:<24} {}\n", times[i].milliseconds,
+               100 * times[i].milliseconds / total, times[i].kernel, times[i].name);
+  if (times.size() > 20) fmt::print("... and {} more steps\n", times.size() - 20);
+}
+
+Status bench(const RunArguments& arguments) {
+  auto start = Clock::now();
+  HOLOGRAM_TRY(const runtime::Session session,
+               open_model(arguments.model, arguments.inputs.shapes, arguments.preload));
+  const double open_ms = milliseconds_since(start);
+  HOLOGRAM_TRY(const auto inputs, read_inputs(session.inputs(), arguments.inputs));
+  start = Clock::now();
+  HOLOGRAM_CHECK(session.run(inputs));
+  const double first_ms = milliseconds_since(start);
+  std::vector<double> times;
+  for (int i = 0; i < arguments.runs; ++i) {
+    start = Clock::now();
+    HOLOGRAM_CHECK(session.run(inputs));
+    times.push_back(milliseconds_since(start));
+  }
+  std::sort(times.begin(), times.end());
+  fmt::print(
+      "open    {:9.3f} ms{}\nfirst   {:9.3f} ms\nmedian  {:9.3f} ms   of {} runs\nbest    {:9.3f} "
+      "ms\nworst   {:9.3f} ms\n",
+      open_ms, arguments.model.extension() == ".onnx" ? "   (with compilation)" : "", first_ms,
+      times[times.size() / 2], times.size(), times.front(), times.back());
+  if (arguments.profile) {
+    std::vector<runtime::StepTime> steps;
+    HOLOGRAM_CHECK(session.profile(inputs, steps));
+    print_profile(std::move(steps));
+  }
+  return {};
+}
+
+void add_input_options(CLI::App* command, RunArguments& arguments) {
+  command
+      ->add_option("model", arguments.model, "A .holo archive, or an .onnx model to compile first")
+      ->required();
+  command->add_option("-i,--input", arguments.inputs.files,
+                      "NAME=FILE: .npy, .npz, .pb, .png, .jpg, or raw bytes");
+  command->add_option("--shape", arguments.inputs.shapes,
+                      "NAME=1,3,224,224, for inputs whose shape is open");
+  command->add_option("--image", arguments.inputs.image,
+                      "How pictures become tensors: imagenet, unit, signed, raw, or "
+                      "'mean=r,g,b;std=r,g,b;layout=nchw'");
+  command->add_flag("--random", arguments.inputs.random, "Draw the inputs that are not given");
+  command->add_option("--seed", arguments.inputs.seed, "For --random");
+  command->add_flag("--preload", arguments.preload, "Read the archive instead of mapping it");
+}
+
+}  // namespace
+
+void add_model_commands(Commands& commands) {
+  auto compiling = std::make_shared<CompileArguments>();
+  CLI::App* command = commands.add("compile", "Compile an ONNX model into a .holo archive",
+                                   "  hologram compile resnet50.onnx -o resnet50.holo\n"
+                                   "  hologram compile bert.onnx --shape input_ids=1,128 --explain",
+                                   [compiling] { return compile(*compiling); });
+  command->add_option("model", compiling->model, "The .onnx file")->required();
+  command->add_option("-o,--output", compiling->output,
+                      "The archive; beside the model where not given");
+  command->add_option("--shape", compiling->shapes,
+                      "NAME=1,3,224,224: fixes the shape of an input");
+  command->add_flag("--explain", compiling->explain,
+                    "Show every step; twice and thrice: also what it made");
+
+  auto running = std::make_shared<RunArguments>();
+  command =
+      commands.add("run", "Run a model on inputs from files",
+                   "  hologram run resnet50.holo --input image=cat.jpg --image imagenet --top 5\n"
+                   "  hologram run bert.holo --input input_ids=ids.npy --output hidden=hidden.npy",
+                   [running] { return run(*running); });
+  add_input_options(command, *running);
+  command->add_option("-o,--output", running->outputs,
+                      "NAME=FILE: .npy, .json, or raw bytes; otherwise a summary is shown");
+  command->add_option("--top", running->top, "Show the N largest elements of the first output")
+      ->check(CLI::PositiveNumber);
+
+  auto measuring = std::make_shared<RunArguments>();
+  measuring->inputs.random = true;
+  command = commands.add(
+      "bench", "Measure how long a model takes to open and to run",
+      "  hologram bench resnet50.holo --runs 50\n  hologram bench model.onnx --profile",
+      [measuring] { return bench(*measuring); });
+  add_input_options(command, *measuring);
+  command->add_option("--runs", measuring->runs, "How often")->check(CLI::PositiveNumber);
+  command->add_flag("--profile", measuring->profile,
+                    "Show where the time of a run goes, step by step");
+}
+
+}  // namespace hologram::cli

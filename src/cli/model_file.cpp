@@ -1,0 +1,36 @@
+#include "cli/model_file.h"
+
+#include <cstring>
+
+#include "cli/tensor_input.h"
+#include "support/aligned.h"
+#include "support/config.h"
+
+namespace hologram::cli {
+
+Result<compiler::CompileOptions> compile_options(const std::vector<std::string>& shapes) {
+  compiler::CompileOptions options;
+  options.debug = process_config().debug;
+  for (const std::string& text : shapes) {
+    const auto [name, dims] = split_assignment(text);
+    if (name.empty())
+      return fail(ErrorCode::invalid_argument, "'{}' is not NAME=1,3,224,224", text);
+    HOLOGRAM_TRY(Shape shape, Shape::parse(dims));
+    options.shapes.insert_or_assign(name, std::move(shape));
+  }
+  return options;
+}
+
+Result<runtime::Session> open_model(const std::filesystem::path& path,
+                                    const std::vector<std::string>& shapes, bool preload) {
+  if (path.extension() != ".onnx") return runtime::Session::open(path, {.preload = preload});
+  HOLOGRAM_TRY(const auto options, compile_options(shapes));
+  HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, options));
+  HOLOGRAM_TRY(AlignedBytes memory, AlignedBytes::allocate(bytes.size()));
+  std::memcpy(memory.data(), bytes.data(), bytes.size());
+  auto owner = std::make_shared<AlignedBytes>(std::move(memory));
+  HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(owner->bytes(), owner));
+  return runtime::Session::open(std::move(archive));
+}
+
+}  // namespace hologram::cli

@@ -1,0 +1,20 @@
+// A model named on the command line: a .holo archive, or an .onnx model compiled on the spot.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "runtime/session/session.h"
+#include "support/result.h"
+
+namespace hologram::cli {
+
+// "name=1,3,224,224" for every input whose shape is to be fixed.
+Result<compiler::CompileOptions> compile_options(const std::vector<std::string>& shapes);
+
+Result<runtime::Session> open_model(const std::filesystem::path& path,
+                                    const std::vector<std::string>& shapes, bool preload = false);
+
+}  // namespace hologram::cli
