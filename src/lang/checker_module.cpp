@@ -165,10 +165,9 @@ void Checker::check_function(Signature& signature) {
   signature.body.params = signature.params;
   signature.body.result = signature.result;
   statements(f.body, signature.body.body);
-  if (f.has_result && flow_.reachable)
+  if (f.has_result && f.is_inline && flow_.reachable)
     report(f.at, fmt::format("'{}' can end without returning a value", f.name),
            "add a return at the end");
-  if (f.body.empty() && f.doc.empty()) return;
 }
 
 void Checker::check_calls() {

@@ -232,12 +232,15 @@ class Lexer {
     if (c >= 0x80) {
       diagnostics_.add(here(), "only ASCII may stand outside comments and doc strings",
                        "name it with letters a-z, digits and _");
-      while (static_cast<unsigned char>(peek()) >= 0x80) ++position_;
+      push(TokenKind::name, "_");  // most likely a name: the parser goes on
+      while (static_cast<unsigned char>(peek()) >= 0x80 || is_name(peek())) ++position_;
     } else {
       diagnostics_.add(here(),
                        c == '\\'  ? std::string("a \\ must be the last character of its line")
                        : c < 0x20 ? fmt::format("unexpected byte 0x{:02x}", c)
                                   : fmt::format("unexpected character '{}'", static_cast<char>(c)));
+      // The parser stumbles over it at the same place, which says nothing new.
+      push(TokenKind::op, std::string(1, static_cast<char>(c)));
       ++position_;
     }
   }
