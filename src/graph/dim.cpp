@@ -12,7 +12,7 @@ constexpr size_t kLongest = 240;
 Dim combine(std::string_view op, const Dim& a, const Dim& b) {
   if (is_unknown(a) || is_unknown(b)) return unknown_dim();
   std::string x = a.to_string(), y = b.to_string();
-  if (op == "+" || op == "*") {
+  if (op != "-" && op != "/") {
     // Symbols first, numbers last; then by name.
     const bool swap = a.is_symbol() == b.is_symbol() ? y < x : b.is_symbol();
     if (swap) std::swap(x, y);
@@ -52,13 +52,17 @@ struct Parser {
           return *a - *b;
         case '*':
           return *a * *b;
+        case '<':
+          return std::min(*a, *b);
+        case '>':
+          return std::max(*a, *b);
         case '/':
           return *b == 0 ? std::nullopt : std::optional(floor_div(*a, *b));
       }
       return std::nullopt;
     }
     size_t length = text[0] == '-' ? 1 : 0;
-    while (length < text.size() && std::string_view("()+-*/").find(text[length]) == text.npos)
+    while (length < text.size() && std::string_view("()+-*/<>").find(text[length]) == text.npos)
       ++length;
     const std::string_view word = text.substr(0, length);
     text.remove_prefix(length);
@@ -108,6 +112,16 @@ Dim operator/(const Dim& a, const Dim& b) {
   return combine("/", a, b);
 }
 Dim ceil_div(const Dim& a, const Dim& b) { return (a + (b - 1)) / b; }
+Dim smaller(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return std::min(a.value(), b.value());
+  if (equal_dims(a, b)) return a;
+  return combine("<", a, b);
+}
+Dim larger(const Dim& a, const Dim& b) {
+  if (numbers(a, b)) return std::max(a.value(), b.value());
+  if (equal_dims(a, b)) return a;
+  return combine(">", a, b);
+}
 Dim product(std::span<const Dim> dims) {
   Dim result = 1;
   for (const Dim& dim : dims) result = result * dim;

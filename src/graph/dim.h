@@ -26,6 +26,9 @@ Dim operator/(const Dim& a, const Dim& b);
 // Rounds up.
 Dim ceil_div(const Dim& a, const Dim& b);
 Dim product(std::span<const Dim> dims);
+// The smaller, the larger; written "(a<b)" and "(a>b)".
+Dim smaller(const Dim& a, const Dim& b);
+Dim larger(const Dim& a, const Dim& b);
 
 // NumPy's broadcasting; a symbol against another symbol or against a number other than 1 takes the
 // number, or is unknown. Two different numbers, neither 1, fail.

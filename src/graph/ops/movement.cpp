@@ -1,4 +1,6 @@
 // Operators that change where elements are, not what they are.
+#include "graph/ops/movement.h"
+
 #include "graph/infer.h"
 #include "graph/ops/families.h"
 
@@ -229,6 +231,8 @@ void add_movement(OperatorTable& table) {
       .attributes("axis:i")
       .infer(concat)
       .kernel();
+  add_regions(table);
+  add_repeats(table);
 }
 
 }  // namespace hologram::graph::ops

@@ -1,10 +1,14 @@
 // Kernels that change where elements are.
+#include "backends/cpu/kernels/movement.h"
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
-#include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/strided.h"
+#include "backends/cpu/kernels/unpacked.h"
 
 namespace hologram::kernels {
 namespace {
@@ -110,25 +114,6 @@ Status unsqueeze(KernelContext& c) {
   return c.reshape_output(0, c.input(0), dims);
 }
 
-template <typename T>
-void transpose_elements(const T* in, const Dims& strides, const Dims& dims, T* out) {
-  // `strides` of the input in the order of the output's axes.
-  const size_t last = dims.rank() - 1;
-  Dims index = Dims::filled(dims.rank(), 0);
-  const int64_t rows = dims.product(0, last);
-  int64_t offset = 0;
-  for (int64_t row = 0; row < rows; ++row) {
-    const T* from = in + offset;
-    for (int64_t i = 0; i < dims[last]; ++i) *out++ = from[i * strides[last]];
-    for (size_t axis = last; axis-- > 0;) {
-      offset += strides[axis];
-      if (++index[axis] < dims[axis]) break;
-      offset -= dims[axis] * strides[axis];
-      index[axis] = 0;
-    }
-  }
-}
-
 Status transpose(KernelContext& c) {
   const Tensor& in = c.input(0);
   const size_t rank = in.dims.rank();
@@ -137,27 +122,20 @@ Status transpose(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "perm has {} axes for rank {}", perm.size(), rank);
   Dims dims, strides;
   const Dims own = in.dims.strides();
+  bool seen[kMaxRank] = {};
   for (size_t i = 0; i < rank; ++i) {
     HOLOGRAM_TRY(const size_t axis,
                  normalise_axis(perm.empty() ? static_cast<int64_t>(rank - 1 - i) : perm[i], rank));
+    if (std::exchange(seen[axis], true))
+      return fail(ErrorCode::invalid_argument, "perm names axis {} twice", axis);
     dims.push_back(in.dims[axis]);
     strides.push_back(own[axis]);
   }
   HOLOGRAM_TRY(Tensor out, c.output(0, dims));
-  if (rank == 0) {
-    dims.push_back(1);
-    strides.push_back(1);
-  }
-  if (in.dtype != DType::string && size_of(in.dtype) == 0) {
-    HOLOGRAM_TRY(auto before, c.scratch<uint8_t>(in.count()));
-    HOLOGRAM_TRY(auto after, c.scratch<uint8_t>(in.count()));
-    unpack_sub_byte(in.dtype, in.data, in.count(), before.data());
-    transpose_elements(before.data(), strides, dims, after.data());
-    pack_sub_byte(in.dtype, after.data(), in.count(), out.data);
-    return {};
-  }
+  Strided view;
+  for (size_t i = 0; i < rank; ++i) view.push(dims[i], strides[i]);
   return dispatch_size(in.dtype, [&]<typename T>() -> Status {
-    transpose_elements(in.as<T>(), strides, dims, out.as<T>());
+    copy_strided(in.as<T>(), view, out.as<T>(), c.threads());
     return {};
   });
 }
@@ -191,9 +169,24 @@ Status concat(KernelContext& c) {
 }
 
 constexpr Kernel kKernels[] = {
-    {"Concat", concat},   {"Flatten", flatten},     {"Identity", identity},
-    {"Reshape", reshape}, {"Shape", shape},         {"Size", size},
-    {"Squeeze", squeeze}, {"Transpose", transpose}, {"Unsqueeze", unsqueeze},
+    {"CenterCropPad", unpacked<center_crop_pad>},
+    {"Concat", unpacked<concat>},
+    {"DepthToSpace", unpacked<depth_to_space>},
+    {"Expand", unpacked<expand>},
+    {"Flatten", flatten},
+    {"Identity", identity},
+    {"Pad", unpacked<pad>},
+    {"Reshape", reshape},
+    {"ReverseSequence", unpacked<reverse_sequence>},
+    {"Shape", shape},
+    {"Size", size},
+    {"Slice", unpacked<slice>},
+    {"SpaceToDepth", unpacked<space_to_depth>},
+    {"Split", unpacked<split>},
+    {"Squeeze", squeeze},
+    {"Tile", unpacked<tile>},
+    {"Transpose", unpacked<transpose>},
+    {"Unsqueeze", unsqueeze},
 };
 
 }  // namespace

@@ -1,0 +1,60 @@
+#include "backends/cpu/kernels/unpacked.h"
+
+#include "backends/cpu/kernels/convert.h"
+
+namespace hologram::kernels {
+namespace {
+
+// Outputs of packed type become bytes in scratch; the rest goes to the real memory.
+class UnpackedMemory : public KernelMemory {
+ public:
+  explicit UnpackedMemory(KernelContext& context) : context_(context) {}
+  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
+    if (!is_packed(context_.output_type(index))) return context_.output(index, dims);
+    Tensor tensor{dtype, dims};
+    HOLOGRAM_TRY(tensor.data, context_.memory().scratch(tensor.bytes()));
+    return tensor;
+  }
+  Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
+
+ private:
+  KernelContext& context_;
+};
+
+}  // namespace
+
+Status run_unpacked(KernelFunction kernel, KernelContext& context) {
+  const size_t input_count = context.input_count(), output_count = context.output_count();
+  bool any = false;
+  for (size_t i = 0; i < input_count; ++i)
+    any |= context.input_value(i).is_tensor() && is_packed(context.input(i).dtype);
+  for (size_t i = 0; i < output_count; ++i) any |= is_packed(context.output_type(i));
+  if (!any) return kernel(context);
+
+  // Rare types: a few small vectors are no loss here.
+  std::vector<Value> inputs(input_count), outputs(output_count);
+  std::vector<DType> types(output_count);
+  for (size_t i = 0; i < input_count; ++i) {
+    inputs[i] = context.input_value(i);
+    if (!inputs[i].is_tensor() || !is_packed(inputs[i].tensor.dtype)) continue;
+    const Tensor& packed = context.input(i);
+    Tensor bytes{DType::u8, packed.dims};
+    HOLOGRAM_TRY(bytes.data, context.memory().scratch(bytes.bytes()));
+    unpack_sub_byte(packed.dtype, packed.data, packed.count(), bytes.as<uint8_t>());
+    inputs[i] = Value(std::move(bytes));
+  }
+  for (size_t i = 0; i < output_count; ++i)
+    types[i] = is_packed(context.output_type(i)) ? DType::u8 : context.output_type(i);
+  UnpackedMemory memory(context);
+  KernelContext inner(inputs, outputs, types, context.attributes(), memory, context.threads());
+  HOLOGRAM_CHECK(kernel(inner));
+  for (size_t i = 0; i < output_count; ++i) {
+    if (!is_packed(context.output_type(i)) || !outputs[i].is_tensor()) continue;
+    const Tensor& bytes = outputs[i].tensor;
+    HOLOGRAM_TRY(Tensor packed, context.output(i, bytes.dims));
+    pack_sub_byte(packed.dtype, bytes.as<uint8_t>(), bytes.count(), packed.data);
+  }
+  return {};
+}
+
+}  // namespace hologram::kernels
