@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/gemm.h"
 #include "bench/measure.h"
 #include "fmt/core.h"
@@ -52,7 +53,7 @@ double bench_gemm(const char* name, size_t m, size_t n, size_t k, ThreadPool& po
   g.epilogue.activation = activation;
   Floats scratch(gemm_scratch_bytes(g) / 4);
   const auto run = [&] { gemm(g, scratch.bytes.data(), pool); };
-  const Timing t = measure(run, fma_ceiling);
+  const Timing t = measure(run, fma_ceiling, 0.3, pool.size() == 1);
   row(name, fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()), 2.0 * m * n * k, "GFLOP/s", t,
       pool.size());
   return t.seconds;
@@ -72,7 +73,7 @@ void bench_gemv(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool
     g.packed_b = b.data() + turn++ % ring * (bytes / 4);
     gemm(g, scratch.bytes.data(), pool);
   };
-  const Timing t = measure(run, read_ceiling, 1.0);
+  const Timing t = measure(run, read_ceiling, 1.0, pool.size() == 1);
   row(name, fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()), static_cast<double>(bytes),
       "GB/s", t);
 }
@@ -101,6 +102,77 @@ void gemm_table(ThreadPool& one, ThreadPool& two) {
   bench_gemv("gemv llama", 1, 4096, 4096, two);
 }
 
+void bench_conv(const std::string& name, size_t in, size_t out, size_t size, size_t kernel,
+                size_t stride, size_t groups, ThreadPool& pool, Layout input = Layout::blocked,
+                Layout output = Layout::blocked, Activation activation = Activation::relu) {
+  if (!wanted(name)) return;
+  Conv c;
+  ConvShape& s = c.shape;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.in_height = s.in_width = size;
+  s.kernel_height = s.kernel_width = kernel;
+  s.stride_height = s.stride_width = stride;
+  s.pad_top = s.pad_left = kernel / 2;
+  s.groups = groups;
+  s.out_height = s.out_width = conv_output_size(size, kernel / 2 * 2, kernel, stride, 1);
+  c.input_layout = input;
+  c.output_layout = output;
+  const size_t taps = kernel * kernel;
+  Floats weights(out * in / groups * taps), packed(packed_conv_weight_bytes(s, input) / 4);
+  pack_conv_weights(s, input, weights.data(), packed.data());
+  Floats x(channel_blocks(in) * 16 * size * size), bias(out);
+  Floats y(channel_blocks(out) * 16 * s.out_height * s.out_width);
+  c.input = x.data();
+  c.output = y.data();
+  c.packed_weights = packed.data();
+  c.epilogue.bias = bias.data();
+  c.epilogue.activation = activation;
+  c.epilogue.first = 1.0f;
+  Floats scratch(conv_scratch_bytes(c) / 4);
+  const auto run = [&] { conv(c, scratch.bytes.data(), pool); };
+  const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
+  row(name, fmt::format("{}->{} {}x{} k{} s{} g{}", in, out, size, size, kernel, stride, groups),
+      2.0 * out * in / groups * taps * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
+}
+
+void conv_table(ThreadPool& one, ThreadPool& two) {
+  bench_conv("conv first", 3, 64, 224, 7, 2, 1, one, Layout::nchw);
+  bench_conv("conv first", 3, 32, 224, 3, 2, 1, one, Layout::nchw);
+  const std::string resnet = "conv resnet50";
+  for (auto [channels, size] :
+       {std::pair<size_t, size_t>{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+    bench_conv(resnet, channels * 4, channels, size, 1, 1, 1, one);
+    bench_conv(resnet, channels, channels, size, 3, 1, 1, one);
+    bench_conv(resnet, channels, channels * 4, size, 1, 1, 1, one);
+    if (channels < 512) bench_conv(resnet, channels * 2, channels * 2, size, 3, 2, 1, one);
+    if (channels < 512) bench_conv(resnet, channels * 4, channels * 8, size, 1, 2, 1, one);
+  }
+  bench_conv("conv nchw", 64, 64, 56, 3, 1, 1, one, Layout::nchw, Layout::nchw);
+  bench_conv("conv nchw", 256, 64, 56, 1, 1, 1, one, Layout::nchw, Layout::nchw);
+  bench_conv("conv two threads", 128, 128, 28, 3, 1, 1, two);
+  const std::string mobile = "conv mobilenet";
+  bench_conv(mobile, 16, 96, 112, 1, 1, 1, one);
+  bench_conv(mobile, 96, 24, 56, 1, 1, 1, one);
+  bench_conv(mobile, 24, 144, 56, 1, 1, 1, one);
+  bench_conv(mobile, 192, 32, 28, 1, 1, 1, one);
+  bench_conv(mobile, 384, 64, 14, 1, 1, 1, one);
+  bench_conv(mobile, 960, 160, 7, 1, 1, 1, one);
+  bench_conv(mobile, 320, 1280, 7, 1, 1, 1, one);
+  bench_conv("conv silu", 24, 144, 56, 1, 1, 1, one, Layout::blocked, Layout::blocked,
+             Activation::silu);
+  bench_conv("depthwise", 32, 32, 112, 3, 1, 32, one);
+  bench_conv("depthwise", 96, 96, 112, 3, 2, 96, one);
+  bench_conv("depthwise", 144, 144, 56, 3, 1, 144, one);
+  bench_conv("depthwise", 384, 384, 14, 3, 1, 384, one);
+  bench_conv("depthwise", 960, 960, 7, 3, 1, 960, one);
+  bench_conv("depthwise", 240, 240, 28, 5, 2, 240, one);
+  bench_conv("depthwise nchw", 144, 144, 56, 3, 1, 144, one, Layout::nchw, Layout::nchw);
+  bench_conv("depthwise silu", 144, 144, 56, 3, 1, 144, one, Layout::blocked, Layout::blocked,
+             Activation::silu);
+  bench_conv("conv vit patch", 3, 768, 224, 16, 16, 1, one, Layout::nchw);
+}
+
 }  // namespace
 }  // namespace hologram::bench
 
@@ -111,4 +183,5 @@ int main(int argc, char** argv) {
   fmt::print("one thread: FMA {:.1f} GFLOP/s, read {:.1f} GB/s\n", bench::fma_ceiling(),
              bench::read_ceiling());
   bench::gemm_table(one, two);
+  bench::conv_table(one, two);
 }

@@ -19,7 +19,9 @@ double fma_ceiling();
 // Bytes a second read from a buffer far larger than the caches, on one thread, in GB/s.
 double read_ceiling();
 
-// Alternates `body` and `ceiling` for about `budget` seconds.
-Timing measure(const std::function<void()>& body, double (*ceiling)(), double budget = 0.25);
+// Alternates `body` and `ceiling` for about `budget` seconds. `one_thread`: the body runs on the
+// calling thread alone, and only the time that thread itself had counts.
+Timing measure(const std::function<void()>& body, double (*ceiling)(), double budget,
+               bool one_thread);
 
 }  // namespace hologram::bench

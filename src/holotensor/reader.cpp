@@ -102,9 +102,9 @@ Result<Decoder> Reader::decode_to_quality(const TensorInfo& info, const QualityT
   return decoder;
 }
 
-Status decode_to_quality(const std::filesystem::path& path, const QualityTarget& target,
-                         const std::function<Status(DecodedTensor)>& tensor,
-                         std::optional<DType> type) {
+Status decode_each_to_quality(const std::filesystem::path& path, const QualityTarget& target,
+                              const std::function<Status(DecodedTensor)>& tensor,
+                              std::optional<DType> type) {
   HOLOGRAM_TRY(const Reader reader, Reader::open(path));
   for (const TensorInfo& info : reader.tensors()) {
     HOLOGRAM_TRY(auto decoded, decode_one(reader, info, target, type));

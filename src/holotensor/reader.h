@@ -55,9 +55,9 @@ struct DecodedTensor {
   DType type = DType::f32;
 };
 // Every tensor of a file, one after another; memory holds one at a time. `type` empty: its own.
-Status decode_to_quality(const std::filesystem::path& path, const QualityTarget& target,
-                         const std::function<Status(DecodedTensor)>& tensor,
-                         std::optional<DType> type = std::nullopt);
+Status decode_each_to_quality(const std::filesystem::path& path, const QualityTarget& target,
+                              const std::function<Status(DecodedTensor)>& tensor,
+                              std::optional<DType> type = std::nullopt);
 // The file's only tensor, or the one called `name`.
 Result<DecodedTensor> decode_to_quality(const std::filesystem::path& path,
                                         const QualityTarget& target, std::string_view name = {},

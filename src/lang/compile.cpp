@@ -5,7 +5,6 @@
 
 #include "isa/interpreter.h"
 #include "lang/checker.h"
-#include "lang/json.h"
 #include "lang/lower.h"
 #include "lang/parser.h"
 #include "lang/validate.h"
@@ -42,13 +41,6 @@ Result<std::vector<CompiledKernel>> compile_source(std::string_view source, std:
   }
   if (!diagnostics.empty()) return std::unexpected(diagnostics.error());
   return out;
-}
-
-Result<CompiledKernel> compile_json(std::string_view json) {
-  HOLOGRAM_TRY(ir::Kernel kernel, read_json(json));
-  HOLOGRAM_TRY(isa::Program program, lower(kernel));
-  HOLOGRAM_TRY(auto launch, lower_launch(kernel));
-  return CompiledKernel{std::move(kernel), std::move(program), std::move(launch)};
 }
 
 Result<isa::LaunchShape> default_launch(const CompiledKernel& kernel,

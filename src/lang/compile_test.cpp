@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "lang/json.h"
+#include "lang/json/json.h"
 #include "lang/run_test_kernel.h"
 
 namespace hologram::lang {

@@ -1,5 +1,5 @@
-// The kernel IR: what a front end hands over, in memory. Its text form is JSON (json.h), described
-// by docs/json-ir.md.
+// The kernel IR: what a front end hands over, in memory. Its text form is JSON (json/json.h),
+// described by docs/json-ir.md.
 //
 // The IR is explicit: every literal and variable has a type, operands of an operator have the same
 // type, conversions are `cast`s. A front end may leave Expr::type unset; validate() (validate.h)

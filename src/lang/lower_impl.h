@@ -44,6 +44,7 @@ class Lowering {
   struct Scope {
     std::map<std::string, Register> registers;
     std::map<std::string, ArrayRef> arrays;
+    std::set<std::string> fixed;     // names with one assignment, their `let`
     std::set<std::string> counters;  // loop variables that can be the ISA's counter itself
     // A helper's return: where the value goes, and how to leave.
     bool is_helper = false;
@@ -125,6 +126,7 @@ bool contains_return(const ir::Stmt& s);
 // The loop variables of a body that nothing but their own loops assigns.
 std::set<std::string> plain_counters(const std::vector<ir::Stmt>& body,
                                      const std::vector<ir::Param>& params);
+std::set<std::string> fixed_names(const std::vector<ir::Stmt>& body);
 bool assigns(const std::vector<ir::Stmt>& body, const std::string& name);
 
 }  // namespace hologram::lang

@@ -55,6 +55,16 @@ void find_counters(const std::vector<Stmt>& body, std::set<std::string>& open,
   }
 }
 
+void count_assignments(const std::vector<Stmt>& body, std::map<std::string, int>& counts) {
+  for (const Stmt& s : body) {
+    if (s.kind == StmtKind::let) counts[s.name] += s.values.empty() ? 2 : 1;
+    if (s.kind == StmtKind::for_) counts[s.name] += 2;
+    if (s.kind == StmtKind::assign && s.target.kind == Expr::Kind::var) counts[s.target.name] += 2;
+    count_assignments(s.body, counts);
+    count_assignments(s.orelse, counts);
+  }
+}
+
 // Whether every return can be reached without a jump: none inside a loop, and behind every `if`
 // that returns only one branch goes on.
 bool returns_in_order(const std::vector<Stmt>& body, bool in_loop) {
@@ -88,6 +98,15 @@ std::set<std::string> plain_counters(const std::vector<Stmt>& body,
   find_counters(body, open, counters, others);
   for (const std::string& name : others) counters.erase(name);
   return counters;
+}
+
+std::set<std::string> fixed_names(const std::vector<Stmt>& body) {
+  std::map<std::string, int> counts;
+  count_assignments(body, counts);
+  std::set<std::string> names;
+  for (const auto& [name, count] : counts)
+    if (count == 1) names.insert(name);
+  return names;
 }
 
 std::string shape_parameter(const std::string& array, uint32_t axis) {
@@ -133,6 +152,7 @@ void Lowering::run() {
   for (const auto& [name, symbol] : extents)
     scope().arrays[name].extents.push_back(builder_.value(symbol));
   scope().counters = plain_counters(kernel_.body, kernel_.params);
+  scope().fixed = fixed_names(kernel_.body);
   block(kernel_.body);
 }
 
@@ -173,6 +193,11 @@ void Lowering::statement(const Stmt& s) {
         return;
       }
       const Register value = expression(s.values[0]);
+      // A name that never changes is its value, unless that is another's variable.
+      if (scope().fixed.contains(s.name) && s.values[0].kind != Expr::Kind::var) {
+        scope().registers[s.name] = value;
+        return;
+      }
       return builder_.assign(variable(s.name, s.type), value);
     }
     case StmtKind::shared: {
@@ -325,6 +350,7 @@ std::optional<Register> Lowering::helper(const ir::Function& f,
     inner.registers[p.name] = value;
   }
   inner.counters = plain_counters(f.body, f.params);
+  inner.fixed = fixed_names(f.body);
   // A body that is one return needs no variable for the result.
   if (f.result && f.body.size() == 1 && f.body[0].kind == StmtKind::return_) {
     scopes_.push_back(std::move(inner));

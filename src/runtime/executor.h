@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "runtime/buffer.h"
+#include "runtime/kernel_function.h"
 #include "runtime/tensor.h"
 #include "support/config.h"
 #include "support/result.h"
@@ -76,6 +77,27 @@ class Executor {
                 std::initializer_list<Argument> arguments) const {
     return backend_->launch(kernel, shape, std::span(arguments.begin(), arguments.size()));
   }
+  // A compiled kernel (hologram::compile_kernel) on buffers, tensors, host spans and scalars, by
+  // position or by name (`named`). Names, types, shapes and counts are checked. As many threads as
+  // the kernel's own launch() says.
+  template <typename... Arguments>
+  requires(std::is_constructible_v<KernelArgument, Arguments&&>&&...) Status
+      run(const KernelFunction& kernel, Arguments&&... arguments)
+  const {
+    const std::array<KernelArgument, sizeof...(Arguments)> list = {
+        KernelArgument(std::forward<Arguments>(arguments))...};
+    return kernel.run(backend_, nullptr, list);
+  }
+  // The same over a grid of the caller's.
+  template <typename... Arguments>
+  requires(std::is_constructible_v<KernelArgument, Arguments&&>&&...) Status
+      run(const KernelFunction& kernel, const LaunchShape& shape, Arguments&&... arguments)
+  const {
+    const std::array<KernelArgument, sizeof...(Arguments)> list = {
+        KernelArgument(std::forward<Arguments>(arguments))...};
+    return kernel.run(backend_, &shape, list);
+  }
+
   // Checked once, run many times. The kernel must outlive the result.
   Result<std::unique_ptr<PreparedLaunch>> prepare(const Kernel& kernel, const LaunchShape& shape,
                                                   std::initializer_list<Argument> arguments) const {

@@ -16,7 +16,7 @@
 #include "codegen/testing/native_program.h"
 #include "isa/interpreter.h"
 #include "lang/compile.h"
-#include "lang/json.h"
+#include "lang/json/json.h"
 #include "support/file.h"
 
 namespace hologram::lang {

@@ -184,7 +184,7 @@ void depthwise_row(const DepthwiseRow& row) {
     pixels(row, rows, direct, 0, s.out_width, row.residual, row.output);
     if (direct) return;
     const size_t count = s.out_width * kChannelBlock;
-    finish_run(rest, row.output, count, nullptr, 0.0f, row.residual);
+    finish_run(rest, row.output, count, 0.0f, row.residual, row.output);
     if (rest.program) rest.program(rest.program_context, row.output, count, row.offset);
     return;
   }
@@ -197,7 +197,7 @@ void depthwise_row(const DepthwiseRow& row) {
     for (size_t c = 0; c < row.channels; ++c) {
       const size_t place = c * row.channel_stride + x;
       float* values = turned + c * kSegment;
-      finish_run(rest, values, count, nullptr, 0.0f, row.residual ? row.residual + place : nullptr);
+      finish_run(rest, values, count, 0.0f, row.residual ? row.residual + place : nullptr, values);
       if (rest.program) rest.program(rest.program_context, values, count, row.offset + place);
       std::memcpy(row.output + place, values, count * sizeof(float));
     }

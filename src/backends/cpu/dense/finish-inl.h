@@ -33,38 +33,53 @@ HWY_INLINE bool is_direct(const Epilogue& e) {
           e.activation == Activation::clip);
 }
 
-// values = epilogue(values), program excepted. `bias` has a value a column or is null; `constant`
-// is added to all; `residual` is null or has `count` values. Only `count` elements are touched.
-HWY_INLINE void finish_run(const Epilogue& e, float* values, size_t count, const float* bias,
-                           float constant, const float* residual) {
-  const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
+// One vector through the epilogue, program excepted. The pointers may be null.
+template <class D, class F>
+HWY_INLINE hn::Vec<D> finish_vector(D d, const Epilogue& e, const F& function, hn::Vec<D> x,
+                                    const float* bias, float constant, const float* residual) {
+  if (e.alpha != 1.0f) x = hn::Mul(x, hn::Set(d, e.alpha));
+  if (bias) x = hn::Add(x, hn::LoadU(d, bias));
+  if (constant != 0.0f) x = hn::Add(x, hn::Set(d, constant));
+  const auto scale = hn::Set(d, e.residual_scale);
+  if (residual && !e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, residual), x);
+  x = function(x);
+  if (residual && e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, residual), x);
+  return x;
+}
+
+// The same for fewer values than a vector has; touches no others.
+template <class D, class F>
+HWY_INLINE void finish_tail(D d, const Epilogue& e, const F& function, const float* from,
+                            size_t count, const float* bias, float constant, const float* residual,
+                            float* to) {
   constexpr size_t kLanes = hn::MaxLanes(d);
-  const V alpha = hn::Set(d, e.alpha), scale = hn::Set(d, e.residual_scale);
-  const V constants = hn::Set(d, constant);
+  HWY_ALIGN float v[kLanes] = {}, b[kLanes] = {}, r[kLanes] = {};
+  for (size_t i = 0; i < count; ++i) {
+    v[i] = from[i];
+    if (bias) b[i] = bias[i];
+    if (residual) r[i] = residual[i];
+  }
+  const auto x = finish_vector(d, e, function, hn::Load(d, v), bias ? b : nullptr, constant,
+                               residual ? r : nullptr);
+  hn::Store(x, d, v);
+  for (size_t i = 0; i < count; ++i) to[i] = v[i];
+}
+
+// to = epilogue(from), program excepted: alpha, `constant` added to all, residual, activation.
+// Touches `count` elements. from may be to.
+HWY_INLINE void finish_run(const Epilogue& e, const float* from, size_t count, float constant,
+                           const float* residual, float* to) {
+  const hn::ScalableTag<float> d;
+  constexpr size_t kLanes = hn::MaxLanes(d);
   with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
-    const auto step = [&](float* v, const float* b, const float* r) HWY_ATTR {
-      V x = hn::LoadU(d, v);
-      if (e.alpha != 1.0f) x = hn::Mul(x, alpha);
-      if (b) x = hn::Add(x, hn::LoadU(d, b));
-      if (constant != 0.0f) x = hn::Add(x, constants);
-      if (r && !e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, r), x);
-      x = function(x);
-      if (r && e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, r), x);
-      hn::StoreU(x, d, v);
-    };
     size_t i = 0;
     for (; i + kLanes <= count; i += kLanes)
-      step(values + i, bias ? bias + i : nullptr, residual ? residual + i : nullptr);
-    if (i == count) return;
-    HWY_ALIGN float v[kLanes] = {}, b[kLanes] = {}, r[kLanes] = {};
-    for (size_t j = i; j < count; ++j) {
-      v[j - i] = values[j];
-      if (bias) b[j - i] = bias[j];
-      if (residual) r[j - i] = residual[j];
-    }
-    step(v, bias ? b : nullptr, residual ? r : nullptr);
-    for (size_t j = i; j < count; ++j) values[j] = v[j - i];
+      hn::StoreU(finish_vector(d, e, function, hn::LoadU(d, from + i), nullptr, constant,
+                               residual ? residual + i : nullptr),
+                 d, to + i);
+    if (i < count)
+      finish_tail(d, e, function, from + i, count - i, nullptr, constant,
+                  residual ? residual + i : nullptr, to + i);
   });
 }
 

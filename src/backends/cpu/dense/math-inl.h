@@ -12,6 +12,8 @@
 
 #include <hwy/highway.h>
 
+#include <cmath>
+
 #include "backends/cpu/dense/epilogue.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -87,11 +89,25 @@ HWY_INLINE V log_positive(D d, V x) {
   return hn::MulAdd(e, hn::Set(d, 0.693145752f), hn::Add(f, tail));
 }
 
+// Of everything: log(0) is -infinity, of a negative value NaN, of infinity infinity.
+template <class D, class V>
+HWY_INLINE V log(D d, V x) {
+  // Subnormal values are scaled by 2^23 first.
+  const auto tiny = hn::Lt(x, hn::Set(d, 1.17549435e-38f));
+  const V scaled = hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 8388608.0f)), x);
+  V value = log_positive(d, scaled);
+  value = hn::IfThenElse(tiny, hn::Sub(value, hn::Set(d, 15.9423847f)), value);
+  value = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, -HUGE_VALF), value);
+  value = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::NaN(d), value);
+  // Infinity and NaN are their own.
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, HUGE_VALF)), value, x);
+}
+
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  // exp(-x) may reach infinity, whose reciprocal is the right 0.
+  // Below -88 the true value is subnormal; here it stays at exp(-88), far below any rounding.
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+  return hn::Div(one, hn::Add(one, exp_in_range(d, clamp(d, hn::Neg(x), -87.0f, 88.0f))));
 }
 
 template <class D, class V>

@@ -29,7 +29,8 @@ constexpr size_t kStripColumns = 2 * kLanes;
 struct Strip {
   bool direct;
   ClipRange clip;  // of the direct path
-  float* sums;     // [rows][32], when not direct
+  float* sums;     // [rows][width], when not direct
+  size_t width;    // 16 or 32
 };
 
 // kRowStride 0: the tile's own a_row. A compile-time stride turns row addresses into displacements.
@@ -68,7 +69,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
     for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
       for (size_t v = 0; v < kVectors; ++v)
-        hn::StoreU(sums[r][v], d, strip.sums + r * kPanelColumns + column + v * kLanes);
+        hn::StoreU(sums[r][v], d, strip.sums + r * strip.width + column + v * kLanes);
     return;
   }
   const Epilogue& epilogue = *tile.epilogue;
@@ -115,33 +116,54 @@ constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
     strips<kVectors, 32>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
 
-// Rows of the output are rows of the tile, in runs of consecutive columns.
-void finish_rows(const Tile& tile, float* sums) {
+// Rows of the output are rows of the tile. One loop over all vectors of the tile: the long chains
+// of an activation need many of them in flight.
+void finish_rows(const Tile& tile, float* sums, size_t width) {
+  const D d;
   const Epilogue& e = *tile.epilogue;
+  const float* bias = e.bias && e.bias_axis == BiasAxis::column ? e.bias + tile.column : nullptr;
+  const float* row_bias = e.bias && !bias ? e.bias + tile.row : nullptr;
+  with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
+    for (size_t r = 0; r < tile.rows; ++r) {
+      const float constant = row_bias ? row_bias[r] : 0.0f;
+      for (size_t j = 0; j < tile.columns; j += kLanes) {
+        const ptrdiff_t block = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block + j % kChunk;
+        float* from = sums + r * width + j;
+        // A program works on the tile, and what it leaves is copied.
+        float* to = e.program ? from : tile.c + static_cast<ptrdiff_t>(r) * tile.c_row + block;
+        const float* residual =
+            tile.residual ? tile.residual + static_cast<ptrdiff_t>(r) * tile.residual_row + block
+                          : nullptr;
+        const float* b = bias ? bias + j : nullptr;
+        if (j + kLanes <= tile.columns) {
+          hn::StoreU(finish_vector(d, e, function, hn::LoadU(d, from), b, constant, residual), d,
+                     to);
+        } else {
+          finish_tail(d, e, function, from, tile.columns - j, b, constant, residual, to);
+        }
+      }
+    }
+  });
+  if (!e.program) return;
   // Two blocks that follow each other in memory are one run.
   const size_t run = tile.c_block == static_cast<ptrdiff_t>(kChunk) ? kPanelColumns : kChunk;
   for (size_t r = 0; r < tile.rows; ++r) {
     for (size_t j = 0; j < tile.columns; j += run) {
+      const ptrdiff_t place = static_cast<ptrdiff_t>(r) * tile.c_row +
+                              static_cast<ptrdiff_t>(j / kChunk) * tile.c_block;
       const size_t count = std::min(run, tile.columns - j);
-      const ptrdiff_t block = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block;
-      float* values = sums + r * kPanelColumns + j;
-      const bool by_column = e.bias && e.bias_axis == BiasAxis::column;
-      finish_run(e, values, count, by_column ? e.bias + tile.column + j : nullptr,
-                 e.bias && !by_column ? e.bias[tile.row + r] : 0.0f,
-                 tile.residual ? tile.residual + r * tile.residual_row + block : nullptr);
-      const ptrdiff_t place = static_cast<ptrdiff_t>(r) * tile.c_row + block;
-      if (e.program) e.program(e.program_context, values, count, tile.offset + place);
-      std::memcpy(tile.c + place, values, count * sizeof(float));
+      e.program(e.program_context, sums + r * width + j, count, tile.offset + place);
+      std::memcpy(tile.c + place, sums + r * width + j, count * sizeof(float));
     }
   }
 }
 
 // Rows of the output are columns of the tile (nchw): the tile is transposed on its way out. Pixels
 // are c_row apart: 1, or the stride of a transposed convolution.
-void finish_columns(const Tile& tile, const float* sums) {
+void finish_columns(const Tile& tile, const float* sums, size_t width) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float turned[kPanelColumns * kChunk];
-  turn_tile(sums, kPanelColumns, tile.rows, tile.columns, turned);
+  turn_tile(sums, width, tile.rows, tile.columns, turned);
   for (size_t j = 0; j < tile.columns; ++j) {
     const ptrdiff_t place = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block +
                             static_cast<ptrdiff_t>(j % kChunk) * tile.c_column;
@@ -149,14 +171,16 @@ void finish_columns(const Tile& tile, const float* sums) {
     const float bias = e.bias ? e.bias[tile.column + j] : 0.0f;
     const float* residual = tile.residual ? tile.residual + place : nullptr;
     if (tile.c_row == 1) {
-      finish_run(e, values, tile.rows, nullptr, bias, residual);
-      if (e.program) e.program(e.program_context, values, tile.rows, tile.offset + place);
-      std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
+      finish_run(e, values, tile.rows, bias, residual, e.program ? values : tile.c + place);
+      if (e.program) {
+        e.program(e.program_context, values, tile.rows, tile.offset + place);
+        std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
+      }
       continue;
     }
     float apart[kChunk];
     for (size_t r = 0; residual && r < tile.rows; ++r) apart[r] = residual[r * tile.c_row];
-    finish_run(e, values, tile.rows, nullptr, bias, residual ? apart : nullptr);
+    finish_run(e, values, tile.rows, bias, residual ? apart : nullptr, values);
     for (size_t r = 0; r < tile.rows; ++r) {
       if (e.program)
         e.program(e.program_context, values + r, 1, tile.offset + place + r * tile.c_row);
@@ -168,10 +192,10 @@ void finish_columns(const Tile& tile, const float* sums) {
 void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
-  const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
-                    sums};
-  const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
+  const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
+                    sums, columns};
+  const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   for (size_t j = 0; j < columns; j += kStripColumns) {
     // Only AVX-512's strips are wider than a 16-column block.
     if constexpr (kStripColumns > kChunk) {
@@ -184,9 +208,9 @@ void run_tile(const Tile& tile) {
   }
   if (strip.direct) return;
   if (tile.c_column == 1)
-    finish_rows(tile, sums);
+    finish_rows(tile, sums, columns);
   else
-    finish_columns(tile, sums);
+    finish_columns(tile, sums, columns);
 }
 
 TileKernel get_tile_kernel() { return {kTileRows, &run_tile}; }

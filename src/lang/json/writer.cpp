@@ -1,7 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "lang/json.h"
+#include "lang/json/json.h"
 
 namespace hologram::lang {
 namespace {

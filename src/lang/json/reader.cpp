@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "lang/json.h"
+#include "lang/json/json.h"
 #include "lang/validate.h"
 
 namespace hologram::lang {

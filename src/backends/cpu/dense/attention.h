@@ -1,0 +1,40 @@
+// Scaled dot-product attention in f32: softmax(cap(scale * Q K^T) + mask) V for every head, without
+// ever writing the score matrix: queries and keys are taken in blocks of 64, with a running maximum
+// and sum a query.
+//
+// Bits do not depend on threads or batch. All pointers are borrowed; strides are in floats, values
+// of a row are consecutive. A query that sees no key gives NaN, as the definition does.
+#pragma once
+
+#include <cstddef>
+
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+struct HeadStrides {
+  size_t batch, head, row;
+};
+
+struct Attention {
+  size_t batch = 1, heads = 1;
+  size_t kv_heads = 1;  // divides heads: neighbouring heads share keys and values
+  size_t queries = 0, keys = 0;
+  size_t depth = 0, value_depth = 0;  // of a query and key, of a value
+  const float* q = nullptr;
+  const float* k = nullptr;
+  const float* v = nullptr;
+  float* out = nullptr;
+  HeadStrides q_strides{}, k_strides{}, v_strides{}, out_strides{};
+  float scale = 1.0f;
+  float softcap = 0.0f;         // scores become softcap * tanh(score / softcap); 0: none
+  const float* mask = nullptr;  // added to the scores; strides of 0 broadcast
+  HeadStrides mask_strides{};
+  bool causal = false;
+  ptrdiff_t causal_offset = 0;  // query i sees the keys j <= i + causal_offset
+};
+
+size_t attention_scratch_bytes(const Attention& attention);
+void attention(const Attention& attention, std::byte* scratch, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

@@ -1,0 +1,113 @@
+#include <bit>
+#include <cstring>
+
+#include "backends/cpu/dense/activate.h"
+#include "backends/cpu/dense/testing.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+// Distance of `got` from the true value, in units in the last place of the true value.
+double ulps(float got, double truth) {
+  const auto rounded = static_cast<float>(truth);
+  if (std::isnan(truth)) return std::isnan(got) ? 0 : 1e9;
+  if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : 1e9;
+  const float magnitude = std::max(std::abs(rounded), 1.17549435e-38f);
+  const double unit = std::ldexp(1.0, std::ilogb(magnitude) - 23);
+  return std::abs(got - truth) / unit;
+}
+
+// Every 997th float of all that exist.
+double largest_error(Function function, double (*truth)(double), float low, float high) {
+  double largest = 0;
+  std::vector<float> x, y(1 << 16);
+  const auto flush = [&] {
+    apply(function, x.data(), y.data(), x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double error = ulps(y[i], truth(x[i]));
+      if (error > largest) largest = error;
+    }
+    x.clear();
+  };
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 997) {
+    const float value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    if (!(value >= low && value <= high)) continue;
+    x.push_back(value);
+    if (x.size() == y.size()) flush();
+  }
+  flush();
+  return largest;
+}
+
+TEST(Math, ErrorsOverAllOfF32) {
+  for_each_level([] {
+    EXPECT_LE(largest_error(
+                  Function::exp, [](double x) { return std::exp(x); }, -HUGE_VALF, HUGE_VALF),
+              1.0 + 0.5);
+    EXPECT_LE(largest_error(
+                  Function::log, [](double x) { return std::log(x); }, 0.0f, HUGE_VALF),
+              2.0);
+    EXPECT_LE(largest_error(
+                  Function::tanh, [](double x) { return std::tanh(x); }, -HUGE_VALF, HUGE_VALF),
+              3.0);
+    EXPECT_LE(largest_error(
+                  Function::erf, [](double x) { return std::erf(x); }, -HUGE_VALF, HUGE_VALF),
+              3.0);
+    EXPECT_LE(
+        largest_error(
+            Function::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -87.0f, HUGE_VALF),
+        3.0);
+  });
+}
+
+TEST(Math, SpecialValues) {
+  for_each_level([] {
+    const std::vector<float> x = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, NAN, -1.0f, 1e-42f};
+    std::vector<float> y(x.size());
+    const auto check = [&](Function f, std::vector<float> right) {
+      apply(f, x.data(), y.data(), x.size());
+      for (size_t i = 0; i < x.size(); ++i) {
+        if (std::isnan(right[i])) {
+          EXPECT_TRUE(std::isnan(y[i])) << int(f) << " of " << x[i];
+        } else {
+          EXPECT_FLOAT_EQ(y[i], right[i]) << int(f) << " of " << x[i];
+          EXPECT_EQ(std::signbit(y[i]), std::signbit(right[i])) << int(f) << " of " << x[i];
+        }
+      }
+    };
+    check(Function::exp, {1, 1, HUGE_VALF, 0, NAN, 0.36787944f, 1});
+    check(Function::log, {-HUGE_VALF, -HUGE_VALF, HUGE_VALF, NAN, NAN, NAN, std::log(1e-42f)});
+    check(Function::tanh, {0, -0.0f, 1, -1, NAN, -0.76159416f, 1e-42f});
+    check(Function::erf, {0, -0.0f, 1, -1, NAN, -0.84270079f, std::erf(1e-42f)});
+  });
+}
+
+TEST(Math, ActivationsOfSpecialValues) {
+  for_each_level([] {
+    const float x[] = {NAN, HUGE_VALF, -HUGE_VALF, 100.0f, -100.0f};
+    float y[5];
+    const auto run = [&](Activation a) {
+      activate(a, a == Activation::silu ? 1.0f : -1.0f, 2.0f, x, y, 5, ThreadPool::shared());
+    };
+    for (Activation a : {Activation::relu, Activation::clip, Activation::sigmoid, Activation::tanh,
+                         Activation::silu, Activation::gelu_erf, Activation::gelu_tanh,
+                         Activation::softplus, Activation::hard_swish}) {
+      run(a);
+      EXPECT_TRUE(std::isnan(y[0])) << int(a);
+    }
+    run(Activation::relu);
+    EXPECT_EQ(y[1], HUGE_VALF);
+    EXPECT_EQ(y[2], 0.0f);
+    run(Activation::softplus);
+    EXPECT_EQ(y[1], HUGE_VALF);
+    EXPECT_EQ(y[2], 0.0f);
+    EXPECT_FLOAT_EQ(y[3], 100.0f);
+    EXPECT_NEAR(y[4], 3.783506e-44, 1e-44);
+    run(Activation::gelu_erf);
+    EXPECT_EQ(y[3], 100.0f);
+    EXPECT_EQ(y[4], 0.0f);
+  });
+}
+
+}  // namespace
+}  // namespace hologram::backends::dense

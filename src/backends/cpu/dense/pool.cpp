@@ -1,0 +1,218 @@
+#include "backends/cpu/dense/pool.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/dense/pool.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/dense/reduce-inl.h"
+
+#ifndef HOLOGRAM_DENSE_POOL_ONCE_
+#define HOLOGRAM_DENSE_POOL_ONCE_
+namespace hologram::backends::dense {
+// The part of a window that lies inside: kernel positions first..end, the first at input `at`; and
+// the number of positions inside the padded input.
+struct Window {
+  size_t first, end, at, padded;
+};
+inline Window window(size_t out, size_t in, size_t kernel, size_t stride, size_t dilation,
+                     size_t pad, size_t pad_after) {
+  const ptrdiff_t start = static_cast<ptrdiff_t>(out * stride) - static_cast<ptrdiff_t>(pad);
+  Window w{kernel, kernel, 0, 0};
+  for (size_t k = 0; k < kernel; ++k) {
+    const ptrdiff_t at = start + static_cast<ptrdiff_t>(k * dilation);
+    if (at < static_cast<ptrdiff_t>(in + pad_after)) ++w.padded;
+    if (at < 0 || at >= static_cast<ptrdiff_t>(in)) continue;
+    if (w.first == kernel) {
+      w.first = k;
+      w.at = static_cast<size_t>(at);
+    }
+    w.end = k + 1;
+  }
+  if (w.first == kernel) w.end = kernel;
+  return w;
+}
+}  // namespace hologram::backends::dense
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::dense {
+namespace HWY_NAMESPACE {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = hn::MaxLanes(D());
+
+float divisor(const Pool& p, const Window& rows, const Window& columns) {
+  const size_t cells = p.include_pad ? rows.padded * columns.padded
+                                     : (rows.end - rows.first) * (columns.end - columns.first);
+  return cells == 0 ? 1.0f : static_cast<float>(cells);
+}
+
+Window row_window(const Pool& p, size_t y) {
+  return window(y, p.in_height, p.kernel_height, p.stride_height, p.dilation_height, p.pad_top,
+                p.pad_bottom);
+}
+Window column_window(const Pool& p, size_t x) {
+  return window(x, p.in_width, p.kernel_width, p.stride_width, p.dilation_width, p.pad_left,
+                p.pad_right);
+}
+
+// One output row of a channel block.
+template <class Op>
+void blocked_row(const Pool& p, size_t y, const float* in, float* out) {
+  const D d;
+  const Window rows = row_window(p, y);
+  for (size_t x = 0; x < p.out_width; ++x) {
+    const Window columns = column_window(p, x);
+    const V scale = hn::Set(d, divisor(p, rows, columns));
+    for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+      V value = hn::Set(d, Op::kNeutral);
+      for (size_t ky = rows.first; ky < rows.end; ++ky) {
+        const size_t row = rows.at + (ky - rows.first) * p.dilation_height;
+        const float* cell = in + (row * p.in_width + columns.at) * kChannelBlock + lane;
+        for (size_t kx = columns.first; kx < columns.end; ++kx) {
+          value = Op::combine(value, hn::LoadU(d, cell));
+          cell += p.dilation_width * kChannelBlock;
+        }
+      }
+      if (p.kind == PoolKind::average) value = hn::Div(value, scale);
+      hn::StoreU(value, d, out + x * kChannelBlock + lane);
+    }
+  }
+}
+
+// One output row of a channel in nchw: a strip of columns first over the window's rows, with
+// vectors, then each output over its columns.
+template <class Op>
+void plain_row(const Pool& p, size_t y, const float* in, float* out) {
+  const D d;
+  constexpr size_t kStrip = 1024;
+  HWY_ALIGN float strip[kStrip];
+  const Window rows = row_window(p, y);
+  const size_t reach = (p.kernel_width - 1) * p.dilation_width + 1;
+  size_t x = 0;
+  while (x < p.out_width) {
+    // Outputs x..past need the columns begin..end of the input.
+    const size_t start = x * p.stride_width;
+    const size_t begin = std::min(start < p.pad_left ? 0 : start - p.pad_left, p.in_width);
+    size_t past = x + 1;
+    const auto columns_end = [&](size_t output) {
+      const size_t stop = output * p.stride_width + reach;
+      return std::clamp(stop < p.pad_left ? 0 : stop - p.pad_left, begin, p.in_width);
+    };
+    size_t end = columns_end(x);
+    while (past < p.out_width && columns_end(past) - begin <= kStrip) end = columns_end(past++);
+    const bool fits = end - begin <= kStrip;
+    for (size_t i = begin; fits && i < end; i += kLanes) {
+      const size_t count = std::min(kLanes, end - i);
+      V value = hn::Set(d, Op::kNeutral);
+      for (size_t ky = rows.first; ky < rows.end; ++ky) {
+        const float* cell = in + (rows.at + (ky - rows.first) * p.dilation_height) * p.in_width + i;
+        if (count == kLanes) {
+          value = Op::combine(value, hn::LoadU(d, cell));
+        } else {
+          HWY_ALIGN float rest[kLanes] = {};
+          std::copy_n(cell, count, rest);
+          value = Op::combine(value, hn::Load(d, rest));
+        }
+      }
+      HWY_ALIGN float values[kLanes];
+      hn::Store(value, d, values);
+      std::copy_n(values, count, strip + (i - begin));
+    }
+    for (; x < past; ++x) {
+      const Window columns = column_window(p, x);
+      float value = Op::kNeutral;
+      for (size_t kx = columns.first; kx < columns.end; ++kx) {
+        const size_t column = columns.at + (kx - columns.first) * p.dilation_width;
+        if (fits) {
+          value = Op::combine_scalar(value, strip[column - begin]);
+          continue;
+        }
+        // A window wider than the strip (a global pool of a very wide row).
+        float down = Op::kNeutral;
+        for (size_t ky = rows.first; ky < rows.end; ++ky)
+          down = Op::combine_scalar(
+              down, in[(rows.at + (ky - rows.first) * p.dilation_height) * p.in_width + column]);
+        value = Op::combine_scalar(value, down);
+      }
+      out[x] = p.kind == PoolKind::average ? value / divisor(p, rows, columns) : value;
+    }
+  }
+}
+
+void pool_row(const Pool& p, size_t y, const float* in, float* out) {
+  if (p.layout == Layout::blocked)
+    (p.kind == PoolKind::max ? blocked_row<MaxOf> : blocked_row<SumOf>)(p, y, in, out);
+  else
+    (p.kind == PoolKind::max ? plain_row<MaxOf> : plain_row<SumOf>)(p, y, in, out);
+}
+
+// The mean of each lane of a channel block: four chains, combined pairwise.
+void block_mean(size_t pixels, const float* in, float* out) {
+  const D d;
+  const V count = hn::Set(d, static_cast<float>(pixels));
+  for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    V r0 = hn::Zero(d), r1 = r0, r2 = r0, r3 = r0;
+    const float* cell = in + lane;
+    size_t i = 0;
+    for (; i + 4 <= pixels; i += 4, cell += 4 * kChannelBlock) {
+      r0 = hn::Add(r0, hn::LoadU(d, cell));
+      r1 = hn::Add(r1, hn::LoadU(d, cell + kChannelBlock));
+      r2 = hn::Add(r2, hn::LoadU(d, cell + 2 * kChannelBlock));
+      r3 = hn::Add(r3, hn::LoadU(d, cell + 3 * kChannelBlock));
+    }
+    for (; i < pixels; ++i, cell += kChannelBlock) r0 = hn::Add(r0, hn::LoadU(d, cell));
+    hn::StoreU(hn::Div(hn::Add(hn::Add(r0, r1), hn::Add(r2, r3)), count), d, out + lane);
+  }
+}
+
+void channel_mean(size_t pixels, const float* in, float* out) {
+  *out = reduce_run<SumOf>(in, pixels) / static_cast<float>(pixels);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hologram::backends::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hologram::backends::dense {
+HWY_EXPORT(pool_row);
+HWY_EXPORT(block_mean);
+HWY_EXPORT(channel_mean);
+
+void pool(const Pool& p, ThreadPool& threads) {
+  const bool blocked = p.layout == Layout::blocked;
+  // Planes: channels, or channel blocks whose pixels are 16 values.
+  const size_t planes = p.batch * (blocked ? channel_blocks(p.channels) : p.channels);
+  const size_t pixel = blocked ? kChannelBlock : 1;
+  if (planes * p.out_height * p.out_width == 0) return;
+  const auto row = HWY_DYNAMIC_DISPATCH(pool_row);
+  const auto body = [&](size_t begin, size_t end) {
+    for (size_t job = begin; job < end; ++job) {
+      const size_t plane = job / p.out_height, y = job % p.out_height;
+      row(p, y, p.x + plane * p.in_height * p.in_width * pixel, p.y + job * p.out_width * pixel);
+    }
+  };
+  const size_t work =
+      planes * p.out_height * p.out_width * pixel * p.kernel_height * p.kernel_width;
+  threads.parallel_for(planes * p.out_height, 1, body, Schedule::fixed, work < 131072 ? 1 : 0);
+}
+
+void global_average(Layout layout, size_t batch, size_t channels, size_t pixels, const float* x,
+                    float* y, ThreadPool& threads) {
+  const bool blocked = layout == Layout::blocked;
+  const size_t planes = batch * (blocked ? channel_blocks(channels) : channels);
+  const size_t pixel = blocked ? kChannelBlock : 1;
+  const auto mean = blocked ? HWY_DYNAMIC_DISPATCH(block_mean) : HWY_DYNAMIC_DISPATCH(channel_mean);
+  const auto body = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) mean(pixels, x + i * pixels * pixel, y + i * pixel);
+  };
+  threads.parallel_for(planes, 16, body, Schedule::fixed, planes * pixels * pixel < 65536 ? 1 : 0);
+}
+}  // namespace hologram::backends::dense
+#endif
