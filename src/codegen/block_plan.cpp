@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/lane_shape.h"
 #include "isa/fields.h"
 
 namespace hologram::codegen {
@@ -116,8 +117,9 @@ class Planner {
     user_.assign(program_.registers.size(), kNobody);
     note_users(plan_.steps);
     uint32_t offset = 0;
+    const std::vector<const isa::Instruction*> constants = find_constants(program_);
     for (uint32_t r = 0; r < user_.size(); ++r) {
-      if (user_[r] != kSeveral) continue;
+      if (user_[r] != kSeveral || constants[r]) continue;
       if (uniformity_.registers[r]) {
         plan_.storage[r] = Storage::block;
         continue;

@@ -10,6 +10,8 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 Value* FunctionEmitter::read(isa::Register r) {
+  if (const Instruction* const constant = kernel_.constants[r.index])
+    return kernel_.ops.bits(constant->type, constant->immediate);
   llvm::AllocaInst* const from = kernel_.block_slots[r.index];
   return b.CreateLoad(from->getAllocatedType(), from);
 }

@@ -38,10 +38,6 @@ struct Compilation {
 
 Status write_ir(Compilation& c, const isa::Program& program, const Target& target) {
   HOLOGRAM_CHECK(isa::verify(program));
-  for (const isa::Instruction& i : program.body)
-    if (i.op >= isa::Opcode::exp && i.op <= isa::Opcode::pow && i.op != isa::Opcode::sqrt)
-      return fail(ErrorCode::unsupported, "native code for '{}' is not written yet",
-                  isa::info(i.op).name);
   HOLOGRAM_TRY(c.machine, Machine::of(target));
   c.module = std::make_unique<llvm::Module>(program.name, c.context);
   c.machine->prepare(*c.module);

@@ -81,7 +81,8 @@ void FunctionEmitter::reduce(const isa::Instruction& i) {
 
   // Copy and pad. What is read behind the last thread lies inside the scratch memory too.
   Value* const padding = ops.splat(ops.bits(i.type, identity(op, i.type)), lanes);
-  const bool same = kernel_.plan.storage[i.a.index] == Storage::block;
+  const bool same =
+      kernel_.plan.storage[i.a.index] == Storage::block || kernel_.constants[i.a.index];
   Value* const everywhere = same ? ops.splat(read(i.a), lanes) : nullptr;
   kernel_.count(kernel_.i64(0), count, step, "pad", [&](Value* t) {
     Value* values = everywhere;

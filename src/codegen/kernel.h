@@ -38,7 +38,7 @@ struct Kernel {
   isa::Uniformity uniformity;
   BlockPlan plan;
   isa::SharedLayout shared_layout;
-  std::vector<std::optional<int64_t>> constants;  // of registers that never hold anything else
+  std::vector<const isa::Instruction*> constants;  // see find_constants()
 
   // Valid everywhere in the function; those of arrays and scalars that are used.
   std::array<llvm::Value*, 3> grid{};   // i64

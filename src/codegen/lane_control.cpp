@@ -18,12 +18,12 @@ bool LaneEmitter::diverges(uint32_t from, uint32_t to) const {
   return false;
 }
 
-// Whether some lanes may leave `s` by a jump while others go on behind it.
-bool LaneEmitter::escapes_diverge(const Statement& s) const {
-  const uint32_t around = kernel_.tree.region_of[s.instruction];
-  for (uint32_t jump : s.escapes)
-    if (diverges(kernel_.tree.region_of[jump], around)) return true;
-  return false;
+// Whether a jump takes lanes out of the mask instead of being a branch: not all lanes of what it
+// leaves need be there.
+bool LaneEmitter::jumps_by_mask(uint32_t index) const {
+  const uint32_t region = kernel_.tree.region_of[index];
+  const bool returns = kernel_.program.body[index].op == Opcode::return_;
+  return diverges(region, returns ? 0 : kernel_.tree.regions[region].loop);
 }
 
 void LaneEmitter::branch_if_any(Value* mask, BasicBlock* some, BasicBlock* none) {
@@ -62,7 +62,9 @@ void LaneEmitter::statement(const Statement& s) {
 
 // What follows a statement that lanes may have left for good: those that did not.
 void LaneEmitter::rest(const Statement& s, Value* mask_before) {
-  if (!escapes_diverge(s)) return region(s.rest);
+  bool by_mask = false;
+  for (uint32_t jump : s.escapes) by_mask |= jumps_by_mask(jump);
+  if (!by_mask) return region(s.rest);
   const auto load = [&](llvm::AllocaInst* slot) {
     return b.CreateLoad(slot->getAllocatedType(), slot);
   };
@@ -212,8 +214,7 @@ LaneEmitter::Loop LaneEmitter::open_loop(const Statement& s) {
             .end = kernel_.block_named("loop.end")};
   llvm::Type* const type = LaneOps::with_lanes(b.getInt1Ty(), lanes_);
   bool leaves_alone = shapes_.divergent[s.body];
-  for (uint32_t jump : s.escapes)  // returns
-    leaves_alone |= diverges(kernel_.tree.region_of[jump], 0);
+  for (uint32_t jump : s.escapes) leaves_alone |= jumps_by_mask(jump);  // returns
   if (leaves_alone) {
     loop.live = kernel_.slot(type, "live");
     b.CreateStore(full_mask(), loop.live);
@@ -270,12 +271,8 @@ void LaneEmitter::for_statement(const Statement& s) {
   const auto shown = [&](Lanes lanes) { return uniform ? lanes.value : vector(lanes); };
 
   const Lanes begin = scalar_counter ? read(i.a) : Lanes{read_vector(i.a), 0, true};
-  // A constant step is written as one, so that what follows from it folds.
-  const std::optional<int64_t> constant = kernel_.constants[i.c.index];
-  const Lanes scalar_step =
-      constant ? Lanes{llvm::ConstantInt::get(ops_.register_type(i.type), *constant, true)}
-               : read(i.c);
-  const Lanes step = scalar_counter ? scalar_step : Lanes{vector(scalar_step), 0, true};
+  const std::optional<int64_t> constant = small_integer(kernel_.constants[i.c.index]);
+  const Lanes step = scalar_counter ? read(i.c) : Lanes{read_vector(i.c), 0, true};
   Value* const end_value = shown(read(i.b));
   Value* const steps = shown(step);
   Value* const zero = llvm::Constant::getNullValue(steps->getType());
@@ -350,17 +347,17 @@ void LaneEmitter::leave(llvm::AllocaInst* lanes) {
 
 void LaneEmitter::jump(uint32_t index) {
   const Opcode op = kernel_.program.body[index].op;
-  const uint32_t region = kernel_.tree.region_of[index];
-  // Lanes that have returned are gone from every loop, and from the segments to come.
+  const bool by_mask = jumps_by_mask(index);
   if (op == Opcode::return_) {
+    // Lanes that have returned are gone from every loop, and from the segments to come.
     leave(alive_);
     for (const Loop& loop : loops_) leave(loop.live);
-    if (diverges(region, 0)) return;
+    if (by_mask) return;
     b.CreateBr(end_);
   } else {
     const Loop& loop = loops_.back();
-    if (diverges(region, loop.body)) {
-      if (op == Opcode::break_) return leave(loop.live);
+    if (by_mask && op == Opcode::break_) return leave(loop.live);
+    if (by_mask) {
       Value* const old = b.CreateLoad(loop.skipped->getAllocatedType(), loop.skipped);
       b.CreateStore(b.CreateOr(old, full_mask()), loop.skipped);
       return;

@@ -28,6 +28,8 @@ llvm::AllocaInst* LaneEmitter::slot(isa::Register r) {
 }
 
 LaneEmitter::Lanes LaneEmitter::read(isa::Register r) {
+  if (const Instruction* const constant = kernel_.constants[r.index])
+    return {ops_.bits(constant->type, constant->immediate)};
   llvm::AllocaInst* const from = slot(r);
   Value* const value = b.CreateLoad(from->getAllocatedType(), from);
   return {value, shape(r).stride, shape(r).is_varying()};
@@ -113,6 +115,7 @@ void LaneEmitter::instruction(uint32_t index) {
   ops_.active = mask_;
   switch (isa::info(i.op).form) {
     case Form::immediate:
+      if (kernel_.constants[i.dst.index]) return;  // read() knows it
       return assign(i.dst, {ops_.bits(i.type, i.immediate)}, index);
     case Form::parameter:
       return assign(i.dst, {kernel_.parameters[i.symbol]}, index);
@@ -220,7 +223,7 @@ void LaneEmitter::segment(const BlockStep& segment, const ThreadGroup& group, Va
   bool returns_alone = false;
   for_each_instruction(kernel_.tree, list, segment.first, segment.last, [&](uint32_t i) {
     returns_alone |= kernel_.program.body[i].op == Opcode::return_ &&
-                     (diverges(kernel_.tree.region_of[i], 0) || kernel_.plan.keeps_alive);
+                     (jumps_by_mask(i) || kernel_.plan.keeps_alive);
   });
   if (returns_alone) {
     alive_ = kernel_.slot(mask_type, "alive");

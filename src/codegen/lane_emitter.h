@@ -89,7 +89,7 @@ class LaneEmitter {
   void jump(uint32_t index);
   void leave(llvm::AllocaInst* lanes);
   bool diverges(uint32_t from, uint32_t to) const;
-  bool escapes_diverge(const Statement& s) const;
+  bool jumps_by_mask(uint32_t index) const;
   void branch_if_any(llvm::Value* mask, llvm::BasicBlock* some, llvm::BasicBlock* none);
 
   Kernel& kernel_;

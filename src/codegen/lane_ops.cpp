@@ -12,8 +12,6 @@ namespace hologram::codegen {
 using isa::Opcode;
 using llvm::Type;
 using llvm::Value;
-using llvm::Intrinsic::maximum;
-using llvm::Intrinsic::minimum;
 
 Type* LaneOps::register_type(DType type) const {
   switch (type) {
@@ -178,14 +176,36 @@ Value* LaneOps::float_binary(Opcode op, Value* a, Value* c) {
     case Opcode::div:
       return b.CreateFDiv(a, c);
     case Opcode::min:
-      return b.CreateBinaryIntrinsic(minimum, a, c);
     case Opcode::max:
-      return b.CreateBinaryIntrinsic(maximum, a, c);
+      return float_extreme(op, a, c);
     case Opcode::rem:
       return float_remainder(a, c);
     default:
       return math::pow(*this, a, c);
   }
+}
+
+// IEEE 754-2019's minimum and maximum. x86 returns the second operand when either is NaN or both
+// are zeros; what remains is to let a NaN in the first through and to combine the signs of zeros.
+// (LLVM's own llvm.minimum is not used: LLVM 19 loses the NaN of minimum(x, 0 / x) in f16.)
+Value* LaneOps::float_extreme(Opcode op, Value* a, Value* c) {
+  const bool is_min = op == Opcode::min;
+  if (llvm::isa<llvm::Constant>(c)) std::swap(a, c);
+  const auto* const constant = llvm::dyn_cast<llvm::Constant>(a);
+  const auto* const splat = llvm::dyn_cast_if_present<llvm::ConstantFP>(
+      !constant                    ? nullptr
+      : a->getType()->isVectorTy() ? constant->getSplatValue()
+                                   : constant);
+  Value* result = b.CreateSelect(is_min ? b.CreateFCmpOLT(a, c) : b.CreateFCmpOGT(a, c), a, c);
+  if (splat && !splat->isZero() && !splat->isNaN()) return result;
+  if (splat && splat->isExactlyValue(0.0) && !is_min)  // relu: -0 + 0 is +0
+    return b.CreateFAdd(result, a);
+  Type* const integer = with_lanes(b.getIntNTy(a->getType()->getScalarSizeInBits()), a);
+  Value* const x = b.CreateBitCast(a, integer);
+  Value* const y = b.CreateBitCast(c, integer);
+  Value* const signs = b.CreateBitCast(is_min ? b.CreateOr(x, y) : b.CreateAnd(x, y), a->getType());
+  result = b.CreateSelect(b.CreateFCmpOEQ(a, c), signs, result);
+  return b.CreateSelect(b.CreateFCmpUNO(a, a), a, result);
 }
 
 Value* LaneOps::ternary(Opcode op, DType type, Value* a, Value* c, Value* d) {

@@ -58,6 +58,7 @@ class LaneOps {
  private:
   llvm::Value* integer_division(isa::Opcode op, DType type, llvm::Value* a, llvm::Value* b2);
   llvm::Value* float_binary(isa::Opcode op, llvm::Value* a, llvm::Value* b2);
+  llvm::Value* float_extreme(isa::Opcode op, llvm::Value* a, llvm::Value* b2);
   llvm::Value* float_remainder(llvm::Value* a, llvm::Value* b2);
   llvm::Value* float_unary(isa::Opcode op, llvm::Value* a);
   llvm::Value* fused(llvm::Value* a, llvm::Value* b2, llvm::Value* c);

@@ -85,10 +85,10 @@ class Analysis {
   }
   LaneShape product(isa::Register a, isa::Register b) const {
     if (shape(a).is_uniform() && shape(b).is_uniform()) return LaneShape::uniform();
-    if (shape(a).is_linear() && constants_[b.index])
-      return linear(shape(a).stride * *constants_[b.index], false);
-    if (shape(b).is_linear() && constants_[a.index])
-      return linear(shape(b).stride * *constants_[a.index], false);
+    if (const auto factor = small_integer(constants_[b.index]); factor && shape(a).is_linear())
+      return linear(shape(a).stride * *factor, false);
+    if (const auto factor = small_integer(constants_[a.index]); factor && shape(b).is_linear())
+      return linear(shape(b).stride * *factor, false);
     return LaneShape::varying();
   }
 
@@ -150,7 +150,8 @@ class Analysis {
     const Instruction& i = program_.body[index];
     LaneShape value = value_shape(i);
     if (value.kind == Kind::none) return;
-    if (result_.diverges(tree_, region_of_assignment(index), home_[i.dst.index])) {
+    if (!constants_[i.dst.index] &&
+        result_.diverges(tree_, region_of_assignment(index), home_[i.dst.index])) {
       value = LaneShape::varying();
       set(result_.keeps_old_lanes, index);
     }
@@ -194,28 +195,33 @@ class Analysis {
   LaneShapes result_;
   std::vector<uint32_t> home_;         // of each register
   std::vector<uint32_t> body_of_for_;  // of each instruction
-  std::vector<std::optional<int64_t>> constants_;
+  std::vector<const Instruction*> constants_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-std::vector<std::optional<int64_t>> find_constants(const isa::Program& program) {
-  std::vector<std::optional<int64_t>> constants(program.registers.size());
+std::vector<const Instruction*> find_constants(const isa::Program& program) {
+  std::vector<const Instruction*> constants(program.registers.size(), nullptr);
   std::vector<uint32_t> assignments(program.registers.size(), 0);
   for (const Instruction& i : program.body) {
     if (!isa::uses(i, isa::kFieldDst)) continue;
     ++assignments[i.dst.index];
-    if (i.op != Opcode::imm || !is_integer(i.type)) continue;
-    const unsigned unused = 64 - bits_of(i.type);
-    const uint64_t top = i.immediate << unused;
-    const int64_t value = is_signed_integer(i.type) ? static_cast<int64_t>(top) >> unused
-                                                    : static_cast<int64_t>(i.immediate);
-    if (value <= kMaxStride && value >= -kMaxStride) constants[i.dst.index] = value;
+    if (i.op == Opcode::imm) constants[i.dst.index] = &i;
   }
   for (size_t r = 0; r < constants.size(); ++r)
-    if (assignments[r] != 1) constants[r].reset();
+    if (assignments[r] != 1) constants[r] = nullptr;
   return constants;
+}
+
+std::optional<int64_t> small_integer(const Instruction* constant) {
+  if (!constant || !is_integer(constant->type)) return std::nullopt;
+  const unsigned unused = 64 - bits_of(constant->type);
+  const int64_t value = is_signed_integer(constant->type)
+                            ? static_cast<int64_t>(constant->immediate << unused) >> unused
+                            : static_cast<int64_t>(constant->immediate);
+  if (value > kMaxStride || value < -kMaxStride) return std::nullopt;
+  return value;
 }
 
 bool LaneShapes::diverges(const ControlTree& tree, uint32_t from, uint32_t to) const {

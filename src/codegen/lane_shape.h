@@ -44,8 +44,10 @@ struct LaneShapes {
   bool diverges(const ControlTree& tree, uint32_t from, uint32_t to) const;
 };
 
-// The registers that are only ever one small immediate, and that immediate.
-std::vector<std::optional<int64_t>> find_constants(const isa::Program& program);
+// Of each register that is only ever one immediate, the instruction that gives it.
+std::vector<const isa::Instruction*> find_constants(const isa::Program& program);
+// Its value, if it is an integer small enough to be a stride.
+std::optional<int64_t> small_integer(const isa::Instruction* constant);
 
 LaneShapes analyse_lanes(const isa::Program& program, const ControlTree& tree);
 

@@ -124,3 +124,61 @@ double hologram_fma(double a, double b, double c) {
   if (exponent >= 2046) return from_bits(sign | INFINITE);
   return from_bits(sign + ((uint64_t)exponent << 52) + m);
 }
+
+// 64 zeros, then the bits of 2/pi behind the point.
+static const uint64_t kTwoOverPi[21] = {
+    0x0000000000000000u, 0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u,
+    0xfe5163abdebbc561u, 0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu,
+    0xe88235f52ebb4484u, 0xe99c7026b45f7e41u, 0x3991d639835339f4u, 0x9c845f8bbdf9283bu,
+    0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u, 0x4f463f669e5fea2du,
+    0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu,
+    0xf0cfbc209af4361du,
+};
+
+// A large x (2^20 <= |x|, finite) as quarter turns plus an angle of at most pi/4 (Payne, Hanek).
+typedef struct {
+  double angle;
+  double error;  // what `angle` lacks
+  double quarters;
+} Turn;
+
+static Turn turn_of(double x) {
+  int e;
+  const uint64_t m = significand(bits_of(x) & ~SIGN, &e);
+  e -= 1074;  // |x| = m * 2^e, e >= -32
+  // Of x * 2/pi only the part modulo 4 matters. The bits of 2/pi before the 192 taken here give
+  // multiples of 4, those behind less than 2^-137.
+  const int first = e + 62, word = first / 64, shift = first % 64;
+  uint64_t f[3];
+  for (int i = 0; i < 3; ++i)
+    f[i] = shift ? kTwoOverPi[word + i] << shift | kTwoOverPi[word + i + 1] >> (64 - shift)
+                 : kTwoOverPi[word + i];
+  // The product modulo 2^192: two bits of quarter turns, then 190 behind the point.
+  const u128 low = (u128)m * f[2];
+  const u128 middle = (u128)m * f[1] + (uint64_t)(low >> 64);
+  const uint64_t high = m * f[0] + (uint64_t)(middle >> 64);
+  int quarters = (int)(high >> 62);
+  const u128 p = (u128)high << 64 | (uint64_t)middle;
+  const u128 fraction = p << 2 | (uint64_t)low >> 62;
+  // To the nearest quarter turn: the fraction becomes signed.
+  const int64_t top = (int64_t)(fraction >> 64);
+  if (top < 0) ++quarters;
+  const long double angle =
+      ((long double)top * 0x1p-64L + (long double)(uint64_t)fraction * 0x1p-128L) *
+      1.57079632679489661923132169163975144L;
+  const int negative = (bits_of(x) & SIGN) != 0;
+  Turn turn;
+  turn.angle = (double)angle;
+  turn.error = (double)(angle - (long double)turn.angle);
+  turn.quarters = (double)(quarters & 3);
+  if (negative) {
+    turn.angle = -turn.angle;
+    turn.error = -turn.error;
+    turn.quarters = -turn.quarters;
+  }
+  return turn;
+}
+
+double hologram_turn_angle(double x) { return turn_of(x).angle; }
+double hologram_turn_error(double x) { return turn_of(x).error; }
+double hologram_turn_quarters(double x) { return turn_of(x).quarters; }
