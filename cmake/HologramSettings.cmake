@@ -16,6 +16,8 @@ add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=
 if(HOLOGRAM_SANITIZE)
   add_compile_options(-fsanitize=${HOLOGRAM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HOLOGRAM_SANITIZE})
+  # Runtime layers have no type information, which that check needs.
+  add_compile_options(-fno-sanitize=vptr)
   add_compile_definitions(HOLOGRAM_SANITIZED=1)
 endif()
 

@@ -67,7 +67,7 @@ class ByteReader {
   }
   uint64_t varint() {
     uint64_t value = 0;
-    for (unsigned shift = 0; shift < 63; shift += 7) {
+    for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint8_t next = get<uint8_t>();
       value |= static_cast<uint64_t>(next & 0x7f) << shift;
       if (next < 0x80) return value;

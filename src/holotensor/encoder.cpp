@@ -43,6 +43,8 @@ Result<EncodedTensor> Encoder::encode(const TensorView& tensor) const {
   info.content_hash = hash64(tensor.bytes);
   info.parameters = std::move(output.parameters);
   info.curve = std::move(output.curve);
+  for (Quality& quality : info.curve)
+    quality = {stored_error(quality.nmse), stored_error(quality.max_error), quality.exact};
   info.id = identity_of(info);
   if (info.curve.size() != output.fragments.size() + 1 || info.parameters.size() > kMaxParameters)
     return fail(ErrorCode::internal, "scheme {} gave {} fragments, {} points and {} parameters",

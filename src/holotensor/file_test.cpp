@@ -160,6 +160,21 @@ TEST_F(File, TwoTensorsOfOneNameAreRefused) {
   EXPECT_FALSE(writer->add(encoded));
 }
 
+TEST_F(File, EqualTensorsShareTheirFragments) {
+  const auto tensor = test::gaussian(DType::bf16, {200, 300});
+  const uint64_t once = write(folder_ / "one.ht", {named("a", tensor)});
+  const uint64_t thrice =
+      write(folder_ / "three.ht", {named("a", tensor), named("b", tensor), named("c", tensor)});
+  EXPECT_LT(thrice, once + 400);
+  const auto reader = Reader::open(folder_ / "three.ht");
+  ASSERT_TRUE(reader) << reader.error().to_string();
+  for (const TensorInfo& info : reader->tensors()) {
+    const auto decoder = reader->decode_to_quality(info, QualityTarget::lossless());
+    ASSERT_TRUE(decoder) << decoder.error().to_string();
+    EXPECT_EQ(*decoder->reconstruct(), tensor.bytes);
+  }
+}
+
 TEST_F(File, WithoutFinishNothingIsLeft) {
   {
     auto writer = Writer::create(folder_ / "gone.ht");

@@ -14,81 +14,83 @@ namespace {
 constexpr uint64_t kMaxRatio = 65536;
 
 void write_tensor(ByteWriter& out, const TensorInfo& info) {
-  out.put(static_cast<uint16_t>(info.name.size()));
+  out.varint(info.name.size());
   out.bytes(info.name);
   out.put(static_cast<uint8_t>(info.dtype));
-  out.put(static_cast<uint8_t>(info.shape.size()));
-  for (const int64_t dim : info.shape) out.put(dim);
+  out.varint(info.shape.size());
+  for (const int64_t dim : info.shape) out.varint(static_cast<uint64_t>(dim));
   out.put(static_cast<uint8_t>(info.scheme));
   out.put(static_cast<uint8_t>(info.distribution));
-  out.put(info.fragment_count);
-  out.put(info.min_fragments);
-  out.put(info.seed);
+  out.varint(info.fragment_count);
+  out.varint(info.min_fragments);
+  out.varint(info.seed);
   out.put(info.content_hash);
-  out.put(info.id);
-  out.put(static_cast<uint32_t>(info.parameters.size()));
+  out.varint(info.parameters.size());
   out.bytes(info.parameters);
+  size_t inexact = 0;
   for (const Quality& quality : info.curve) {
-    out.put(quality.nmse);
-    out.put(quality.max_error);
-    out.put(static_cast<uint8_t>(quality.exact));
+    out.put(static_cast<float>(stored_error(quality.nmse)));
+    out.put(static_cast<float>(stored_error(quality.max_error)));
+    inexact += !quality.exact;
   }
+  out.varint(inexact);
   for (const FragmentEntry& entry : info.fragments) {
-    out.put(entry.offset);
-    out.put(entry.size);
+    out.varint(entry.offset);
+    out.varint(entry.size);
     out.put(entry.hash);
   }
 }
 
 Result<TensorInfo> parse_tensor(ByteReader& in, const FileHeader& header) {
   TensorInfo info;
-  const auto name = in.bytes(in.get<uint16_t>());
+  const auto name = in.bytes(in.varint());
   if (name.size() > kMaxName) return fail(ErrorCode::corrupt, "a name of {} bytes", name.size());
   info.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
-  const uint8_t type = in.get<uint8_t>();
-  info.shape.resize(in.get<uint8_t>());
-  for (int64_t& dim : info.shape) dim = in.get<int64_t>();
-  info.scheme = static_cast<SchemeId>(in.get<uint8_t>());
-  info.distribution = static_cast<Distribution>(in.get<uint8_t>());
-  info.fragment_count = in.get<uint16_t>();
-  info.min_fragments = in.get<uint16_t>();
-  info.seed = in.get<uint64_t>();
-  info.content_hash = in.get<uint64_t>();
-  info.id = in.get<uint64_t>();
-  const auto parameters = in.bytes(in.get<uint32_t>());
-  if (!in.ok()) return fail(ErrorCode::corrupt, "the directory ends inside tensor '{}'", info.name);
-  info.parameters.assign(parameters.begin(), parameters.end());
   const auto bad = [&](std::string_view what) {
     return fail(ErrorCode::corrupt, "tensor '{}': {}", info.name, what);
   };
+  const uint8_t type = in.get<uint8_t>();
+  const uint64_t rank = in.varint();
+  if (rank > kMaxRank) return bad("an impossible rank");
+  info.shape.resize(rank);
+  for (int64_t& dim : info.shape) dim = static_cast<int64_t>(in.varint());
+  info.scheme = static_cast<SchemeId>(in.get<uint8_t>());
+  info.distribution = static_cast<Distribution>(in.get<uint8_t>());
+  const uint64_t fragments = in.varint(), least = in.varint();
+  info.seed = in.varint();
+  info.content_hash = in.get<uint64_t>();
+  const auto parameters = in.bytes(in.varint());
+  if (!in.ok()) return bad("the directory ends inside it");
+  if (fragments == 0 || fragments > kMaxFragments) return bad("an impossible number of fragments");
+  if (least == 0 || least > fragments) return bad("an impossible number of needed fragments");
+  if (parameters.size() > kMaxParameters) return bad("too many parameters");
+  info.fragment_count = static_cast<uint16_t>(fragments);
+  info.min_fragments = static_cast<uint16_t>(least);
+  info.parameters.assign(parameters.begin(), parameters.end());
   const auto known_type = dtype_from_code(type);
   if (!known_type) return bad("unknown element type");
   info.dtype = *known_type;
   const auto elements = element_count(info.shape, info.dtype);
   if (!elements) return fail(Error(elements.error()), info.name);
   if (info.distribution > Distribution::any) return bad("unknown distribution");
-  if (info.fragment_count == 0 || info.fragment_count > kMaxFragments)
-    return bad("an impossible number of fragments");
-  if (info.min_fragments == 0 || info.min_fragments > info.fragment_count)
-    return bad("an impossible number of needed fragments");
-  if (info.parameters.size() > kMaxParameters) return bad("too many parameters");
-  if (info.id != identity_of(info)) return bad("its id does not match its fields");
+  info.id = identity_of(info);
 
   info.curve.resize(info.fragment_count + size_t{1});
   for (Quality& quality : info.curve) {
-    quality.nmse = in.get<double>();
-    quality.max_error = in.get<double>();
-    const uint8_t exact = in.get<uint8_t>();
-    if (!(quality.nmse >= 0) || !(quality.max_error >= 0) || exact > 1)
-      return bad("a quality that is not a number");
-    quality.exact = exact != 0;
+    quality.nmse = in.get<float>();
+    quality.max_error = in.get<float>();
+    if (!(quality.nmse >= 0) || !(quality.max_error >= 0))
+      return bad("a quality that is no number");
   }
+  const uint64_t inexact = in.varint();
+  if (inexact > info.curve.size()) return bad("more points that are not exact than points");
+  for (size_t k = inexact; k < info.curve.size(); ++k) info.curve[k].exact = true;
   info.fragments.resize(info.fragment_count);
   const uint64_t begin = kFileHeaderSize + header.directory_stored;
   uint64_t stored = 0;
   for (FragmentEntry& entry : info.fragments) {
-    entry.offset = in.get<uint64_t>();
-    entry.size = in.get<uint64_t>();
+    entry.offset = in.varint();
+    entry.size = in.varint();
     entry.hash = in.get<uint64_t>();
     if (entry.offset < begin || entry.offset > header.file_size ||
         entry.size > header.file_size - entry.offset || entry.size < kFragmentHeaderSize)

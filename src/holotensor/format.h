@@ -6,11 +6,13 @@
 //       directory; 3 zero bytes; u64 XXH3-64 of the stored directory; 8 zero bytes;
 //       u64 XXH3-64 of bytes 0-55
 //  2. directory, compressed where that wins: it comes first, so that two range requests (header,
-//     directory) tell a reader everything. For each tensor:
-//       name (u16 length, UTF-8); u8 DType; u8 rank; rank x u64; u8 SchemeId; u8 Distribution;
-//       u16 fragment count N; u16 min fragments; u64 seed; u64 content hash; u64 id;
-//       u32 length and scheme parameters; N+1 x (f64 NMSE, f64 max error, u8 exact);
-//       N x (u64 offset, u64 size, u64 XXH3-64)
+//     directory) tell a reader everything. `varint` is LEB128, up to 64 bits. For each tensor:
+//       name (varint length, UTF-8); u8 DType; varint rank and dimensions; u8 SchemeId;
+//       u8 Distribution; varint fragment count N; varint min fragments; varint seed; u64 content
+//       hash; varint length and scheme parameters; N+1 x (f32 NMSE, f32 max error, both rounded
+//       up); varint number of the first points that are not exact; N x (varint offset, varint size,
+//       u64 XXH3-64)
+//     Tensors of equal content share their fragments.
 //  3. fragments (fragment.h), the first of every tensor, then the second of every tensor, ...: a
 //  file cut off
 //     anywhere still holds every tensor at some quality

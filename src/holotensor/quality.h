@@ -21,6 +21,12 @@ struct Quality {
   bool operator==(const Quality&) const = default;
 };
 
+// Errors are stored as f32, rounded up: never smaller than what was measured.
+inline double stored_error(double error) {
+  const auto rounded = static_cast<float>(error);
+  return rounded < error ? std::nextafter(rounded, HUGE_VALF) : rounded;
+}
+
 // What a caller asks for. Exactness is the strictest target.
 struct QualityTarget {
   double max_nmse = 0.0;

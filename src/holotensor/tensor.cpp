@@ -83,8 +83,6 @@ uint64_t TensorInfo::stored_bytes() const {
 uint64_t identity_of(const TensorInfo& info) {
   std::vector<std::byte> bytes;
   ByteWriter out(bytes);
-  out.varint(info.name.size());
-  out.bytes(info.name);
   out.put(static_cast<uint8_t>(info.dtype));
   out.varint(info.shape.size());
   for (const int64_t dim : info.shape) out.put(dim);

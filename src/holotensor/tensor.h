@@ -76,7 +76,8 @@ inline constexpr size_t kMaxFragments = 4096;
 inline constexpr size_t kMaxRank = 255;
 inline constexpr size_t kMaxName = 4096;
 
-// The id of an encoding: a hash of every field above it.
+// The id of an encoding: a hash of every field but the name. Equal tensors, equally encoded, have
+// equal fragments whatever they are called.
 uint64_t identity_of(const TensorInfo& info);
 
 // Bytes that stay valid while `owner` lives: a map, a vector, or nothing for borrowed memory.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "holotensor/format.h"
 #include "support/file.h"
@@ -40,14 +42,17 @@ Status copy(int from, uint64_t offset, uint64_t size, FileWriter& to, std::span<
 }
 
 // Calls place(tensor, fragment) in the order of the file: the first fragment of every tensor, then
-// the second of every tensor, ...
+// the second of every tensor, ... Tensors of the same id share the fragments of the first of them.
 template <typename Place>
-Status in_file_order(std::span<TensorInfo> tensors, Place place) {
+Status in_file_order(std::span<const TensorInfo> tensors, Place place) {
   size_t most = 0;
+  std::unordered_set<uint64_t> ids;
+  std::vector<bool> repeats;
+  for (const TensorInfo& info : tensors) repeats.push_back(!ids.insert(info.id).second);
   for (const TensorInfo& info : tensors) most = std::max(most, info.fragments.size());
   for (size_t index = 0; index < most; ++index)
     for (size_t t = 0; t < tensors.size(); ++t)
-      if (index < tensors[t].fragments.size()) HOLOGRAM_CHECK(place(t, index));
+      if (!repeats[t] && index < tensors[t].fragments.size()) HOLOGRAM_CHECK(place(t, index));
   return {};
 }
 
@@ -66,6 +71,9 @@ std::vector<std::byte> make_front(std::vector<TensorInfo>& tensors) {
       return {};
     });
     header.file_size = at;
+    std::unordered_map<uint64_t, const TensorInfo*> first;
+    for (TensorInfo& info : tensors)
+      info.fragments = first.try_emplace(info.id, &info).first->second->fragments;
     auto raw = write_directory(tensors);
     header.directory_raw = raw.size();
     directory = attempt < 8 ? compress(raw, 9) : Compressed{Codec::none, std::move(raw)};
@@ -130,6 +138,12 @@ Writer& Writer::operator=(Writer&& other) noexcept {
 Status Writer::add(EncodedTensor tensor) {
   if (spool_ < 0) return fail(ErrorCode::invalid_argument, "the file is finished");
   HOLOGRAM_CHECK(check_new(tensors_, tensor));
+  for (const TensorInfo& info : tensors_) {
+    if (info.id != tensor.info.id) continue;
+    tensor.info.fragments = info.fragments;  // stored already
+    tensors_.push_back(std::move(tensor.info));
+    return {};
+  }
   uint64_t at = spooled_;
   for (size_t i = 0; i < tensor.fragments.size(); ++i) {
     HOLOGRAM_CHECK(write_all(spool_, tensor.fragments[i], at));

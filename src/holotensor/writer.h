@@ -20,7 +20,7 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  // Names must differ.
+  // Names must differ. A tensor whose content is in the file already costs a line of the directory.
   Status add(EncodedTensor tensor);
   // Returns the size of the file.
   Result<uint64_t> finish();

@@ -163,7 +163,7 @@ TEST_P(Classical, TheCurveIsTheWorstOfAllSubsets) {
     EXPECT_LT(encoded.info.curve[k + 1].nmse, encoded.info.curve[k].nmse);
   }
   EXPECT_NEAR(measured(tensor, decoder_with(encoded, all_of(encoded))).nmse,
-              encoded.info.curve.back().nmse, 1e-12);
+              encoded.info.curve.back().nmse, 2e-7 * encoded.info.curve.back().nmse + 1e-12);
 }
 
 TEST_P(Classical, DoesNotDependOnOrderOrThreads) {

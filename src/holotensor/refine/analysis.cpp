@@ -15,12 +15,31 @@ size_t grain_for(size_t blocks, ThreadPool& pool) {
 std::vector<int16_t> scales_of(const NumberFormat& format, std::span<const std::byte> source,
                                uint64_t elements, ThreadPool& pool) {
   std::vector<int16_t> scales((elements + kGroup - 1) / kGroup);
+  const auto load = [&](size_t g, float* carriers) {
+    const size_t count = std::min<uint64_t>(kGroup, elements - g * kGroup);
+    load_carriers(format, source.data() + g * kGroup * format.bytes, count, carriers);
+  };
+  // The usual scale: the root of the mean square over a sample.
+  double squares = 0, count = 0;
+  float carriers[kGroup];
+  for (size_t g = 0; g < scales.size(); g += std::max<size_t>(1, scales.size() / 512)) {
+    load(g, carriers);
+    for (const float carrier : carriers) {
+      if (!std::isfinite(carrier) || carrier == 0) continue;
+      squares += static_cast<double>(carrier) * carrier;
+      ++count;
+    }
+  }
+  int reference = kNoScale;
+  if (squares > 0) {
+    std::frexp(squares / count, &reference);
+    reference = (reference - 1) >> 1;
+  }
   pool.parallel_for(scales.size(), 256, [&](size_t begin, size_t end) {
     float carriers[kGroup];
     for (size_t g = begin; g < end; ++g) {
-      const size_t count = std::min<uint64_t>(kGroup, elements - g * kGroup);
-      load_carriers(format, source.data() + g * kGroup * format.bytes, count, carriers);
-      scales[g] = static_cast<int16_t>(scale_of(format, carriers));
+      load(g, carriers);
+      scales[g] = static_cast<int16_t>(scale_of(format, carriers, reference));
     }
   });
   return scales;
@@ -30,6 +49,7 @@ std::vector<int16_t> scales_of(const NumberFormat& format, std::span<const std::
 void measure_centroids(Analysis& analysis) {
   TensorModel& model = analysis.model;
   const size_t groups = analysis.classes.size();
+  if (analysis.elements < kFewElements) return;
   const size_t step = std::max<size_t>(1, groups / 512);
   double sum[kCentroidDepths][kCentroids] = {};
   uint64_t count[kCentroidDepths][kCentroids] = {};

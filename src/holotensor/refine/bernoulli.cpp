@@ -37,20 +37,39 @@ struct Table {
   EncodeSymbol symbols[256];
 };
 
+// Frequencies of bytes by their number of ones, from 1 up, that add up to 4096 or a little less.
+void frequencies_by_count(uint32_t p1, uint32_t (&by_count)[9]) {
+  constexpr uint32_t kBytes[9] = {1, 8, 28, 56, 70, 56, 28, 8, 1};
+  for (uint64_t total = kTotal;; --total) {
+    uint32_t sum = 0;
+    for (unsigned ones = 0; ones <= 8; ++ones) {
+      uint64_t probability = uint64_t{1} << 32;
+      for (unsigned bit = 0; bit < 8; ++bit)
+        probability = (probability * (bit < ones ? p1 : 65536 - p1)) >> 16;
+      const auto rounded = static_cast<uint32_t>((probability * total + (1u << 31)) >> 32);
+      by_count[ones] = std::max<uint32_t>(1, rounded);
+      sum += by_count[ones] * kBytes[ones];
+    }
+    if (sum <= kTotal) return;
+  }
+}
+
 void build(uint32_t p1, Table& table) {
   uint32_t frequency[256];
   uint32_t by_count[9];
-  for (unsigned ones = 0; ones <= 8; ++ones) {
-    uint64_t probability = uint64_t{1} << 32;
-    for (unsigned bit = 0; bit < 8; ++bit)
-      probability = (probability * (bit < ones ? p1 : 65536 - p1)) >> 16;
-    by_count[ones] =
-        std::max<uint32_t>(1, static_cast<uint32_t>((probability * kTotal + (1u << 31)) >> 32));
-  }
-  uint32_t sum = 0;
-  for (unsigned s = 0; s < 256; ++s) sum += frequency[s] = by_count[std::popcount(s)];
-  // The likeliest symbol takes the rounding; it has room for all of it.
-  frequency[p1 <= 32768 ? 0 : 255] += kTotal - sum;
+  frequencies_by_count(p1, by_count);
+  uint32_t missing = kTotal;
+  for (unsigned s = 0; s < 256; ++s) missing -= frequency[s] = by_count[std::popcount(s)];
+  // What is left goes one by one to the likeliest bytes.
+  while (missing > 0)
+    for (int step = 0; step <= 8; ++step) {
+      const int ones = p1 <= 32768 ? step : 8 - step;
+      for (unsigned s = 0; s < 256 && missing > 0; ++s)
+        if (std::popcount(s) == ones) {
+          ++frequency[s];
+          --missing;
+        }
+    }
   uint32_t start = 0;
   for (unsigned s = 0; s < 256; ++s) {
     const uint32_t f = frequency[s];
@@ -97,7 +116,7 @@ LevelChoice choose_level(uint64_t ones, uint64_t bits) {
   const double cost =
       static_cast<double>(bits) * (floor - p * std::log2(q) - (1 - p) * std::log2(1 - q));
   // A coder that saves less than this is not worth its time.
-  if (cost > 0.985 * static_cast<double>(bits)) return {kRaw, static_cast<double>(bits)};
+  if (cost > 0.99 * static_cast<double>(bits)) return {kRaw, static_cast<double>(bits)};
   return {static_cast<uint8_t>(level), cost};
 }
 

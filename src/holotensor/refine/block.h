@@ -35,6 +35,8 @@ namespace hologram::holotensor::refine {
 
 // Depths with measured centroids; deeper cells are small enough for their middle.
 inline constexpr unsigned kCentroidDepths = 5;
+// Tensors with fewer elements have no centroids: they would cost more than they tell.
+inline constexpr uint64_t kFewElements = 4096;
 
 // What all blocks of a tensor share.
 struct TensorModel {
@@ -131,8 +133,10 @@ void approximate_group(const TensorModel& model, unsigned scale_class, unsigned 
                        const uint32_t* magnitude, const uint64_t* negative, const uint64_t* live,
                        float* out);
 
-// The scale exponent of a group, or kNoScale when every carrier is +0.
+// The scale exponent of a group, or kNoScale when every carrier is +0. `reference` is the usual one
+// of the tensor: groups that differ from it by chance alone get it, so that equal rows share a
+// class.
 inline constexpr int kNoScale = -1000;
-int scale_of(const NumberFormat& format, const float* carriers);
+int scale_of(const NumberFormat& format, const float* carriers, int reference = kNoScale);
 
 }  // namespace hologram::holotensor::refine

@@ -13,7 +13,8 @@ std::vector<std::byte> write_parameters(const Parameters& parameters, Distributi
   out.put(uint8_t{1});
   out.put(static_cast<int16_t>(model.largest));
   out.put(static_cast<uint8_t>(model.plane_layers));
-  for (unsigned d = 0; d < kCentroidDepths; ++d)
+  const unsigned depths = parameters.elements < kFewElements ? 0 : kCentroidDepths;
+  for (unsigned d = 0; d < depths; ++d)
     for (unsigned m = 0; m < kCentroids; ++m)
       out.put(static_cast<uint8_t>(model.centroid[d][m] * 256));
   if (distribution == Distribution::ordered) return bytes;
@@ -43,7 +44,9 @@ Result<Parameters> parse_parameters(const TensorInfo& info) {
   model.format = *format;
   model.largest = in.get<int16_t>();
   model.plane_layers = in.get<uint8_t>();
-  for (unsigned d = 0; d < kCentroidDepths; ++d)
+  parameters.elements = info.elements();
+  const unsigned depths = parameters.elements < kFewElements ? 0 : kCentroidDepths;
+  for (unsigned d = 0; d < depths; ++d)
     for (unsigned m = 0; m < kCentroids; ++m)
       model.centroid[d][m] = static_cast<float>(in.get<uint8_t>()) / 256;
   const int low = format->integer ? -2 : -149, high = format->integer ? 4 : 124;

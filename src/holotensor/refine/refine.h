@@ -29,6 +29,7 @@ struct Tier {
 
 struct Parameters {
   TensorModel model;
+  uint64_t elements = 0;
   std::vector<Tier> tiers;  // `any` only; k ascends
 };
 std::vector<std::byte> write_parameters(const Parameters& parameters, Distribution distribution);

@@ -22,21 +22,28 @@ Result<SchemeOutput> use_packed(const TensorView& tensor, const EncoderOptions& 
   return output;
 }
 
-// Whether plain compression may store the tensor in fewer bytes: judged on a sample, because the
-// strongest level reads a few MB a second.
+size_t zstd_size(std::span<const std::byte> bytes, int level, std::vector<std::byte>& scratch) {
+  scratch.resize(ZSTD_compressBound(bytes.size()));
+  const size_t size =
+      ZSTD_compress(scratch.data(), scratch.size(), bytes.data(), bytes.size(), level);
+  return ZSTD_isError(size) ? bytes.size() : size;
+}
+
+// Whether plain compression may store the tensor in fewer than `limit` bytes: judged on samples,
+// because the strongest level reads a few MB a second.
 bool may_pack_better(const TensorView& tensor, double limit) {
-  constexpr size_t kPiece = 64 << 10;
+  constexpr size_t kPiece = 64 << 10, kLongPiece = 4 << 20;
+  std::vector<std::byte> scratch;
+  // A level without entropy coding shrinks only what repeats; weights do not.
+  const auto long_piece = tensor.bytes.first(std::min(kLongPiece, tensor.bytes.size()));
+  if (zstd_size(long_piece, -5, scratch) < long_piece.size() * 98 / 100) return true;
   size_t sampled = 0, compressed = 0;
-  std::vector<std::byte> scratch(ZSTD_compressBound(kPiece));
   const size_t pieces = std::min<size_t>(4, (tensor.bytes.size() + kPiece - 1) / kPiece);
   for (size_t i = 0; i < pieces; ++i) {
     const auto rest = tensor.bytes.subspan(tensor.bytes.size() / pieces * i);
     const auto piece = rest.first(std::min(kPiece, rest.size()));
-    const size_t size =
-        ZSTD_compress(scratch.data(), scratch.size(), piece.data(), piece.size(), 3);
-    if (ZSTD_isError(size)) return true;
     sampled += piece.size();
-    compressed += size;
+    compressed += zstd_size(piece, 3, scratch);
   }
   const double packed_ratio = static_cast<double>(compressed) / static_cast<double>(sampled);
   return packed_ratio * static_cast<double>(tensor.bytes.size()) < limit;
@@ -73,7 +80,8 @@ SchemeOutput in_order(const Analysis& analysis, const ChunkList& chunks, size_t 
   pool.parallel_for(output.fragments.size(), 1, [&](size_t begin, size_t stop) {
     for (size_t i = begin; i < stop; ++i) output.fragments[i] = chunks.run(cuts[i], cuts[i + 1]);
   });
-  output.parameters = write_parameters({analysis.model, {}}, Distribution::ordered);
+  output.parameters =
+      write_parameters({analysis.model, analysis.elements, {}}, Distribution::ordered);
   return output;
 }
 
@@ -101,7 +109,7 @@ Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chun
   if (!to_target) ends.push_back(chunks.count());
   for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
 
-  Parameters parameters{analysis.model, {}};
+  Parameters parameters{analysis.model, analysis.elements, {}};
   SchemeOutput output;
   output.distribution = Distribution::any;
   output.min_fragments = static_cast<uint16_t>(least);
