@@ -213,7 +213,7 @@ void run_tile(const Tile& tile) {
     finish_columns(tile, sums, columns);
 }
 
-TileKernel get_tile_kernel() { return {kTileRows, &run_tile}; }
+TileKernel get_tile_kernel() { return {kTileRows, &run_tile, &finish_rows}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense

@@ -46,6 +46,10 @@ struct Tile {
 struct TileKernel {
   size_t rows;  // the most a tile may have; at most kMaxTileRows
   void (*run)(const Tile& tile);
+  // The epilogue alone: `sums` has tile.rows rows, `width` floats apart, of results that another
+  // kernel computed; width is 16 or 32 and at least tile.columns, and c_column is 1. The sums are
+  // rewritten.
+  void (*finish)(const Tile& tile, float* sums, size_t width);
 };
 
 // For this CPU.

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/dense/gemm_narrow.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/dense/gemm_int8.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/unit_gemm.h"
+#include "support/aligned.h"
+
+#ifndef HOLOGRAM_DENSE_INT8_ONCE_
+#define HOLOGRAM_DENSE_INT8_ONCE_
+namespace hologram::backends::dense {
+// What turns the raw sums of a tile into exact integers: sum + base[column] - row_sum *
+// zero[column]. The arrays start at the tile's row and column and are padded to whole panels.
+struct Int8Repair {
+  size_t rows, width;
+  const int32_t* base;
+  const int32_t* zeros;     // null: all 0
+  const int32_t* row_sums;  // with zeros
+  const float* scales;      // null: results stay integers; otherwise they become scale * f32
+};
+}  // namespace hologram::backends::dense
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::dense {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::ScalableTag<int32_t>;
+
+void repair_int8(const Int8Repair& repair, int32_t* sums) {
+  const DF df;
+  const DI di;
+  constexpr size_t kLanes = hn::MaxLanes(di);
+  for (size_t j = 0; j < repair.width; j += kLanes) {
+    const auto base = hn::LoadU(di, repair.base + j);
+    const auto zero = repair.zeros ? hn::LoadU(di, repair.zeros + j) : hn::Zero(di);
+    const auto scale = repair.scales ? hn::LoadU(df, repair.scales + j) : hn::Zero(df);
+    for (size_t r = 0; r < repair.rows; ++r) {
+      int32_t* at = sums + r * repair.width + j;
+      auto v = hn::Add(hn::LoadU(di, at), base);
+      if (repair.zeros) v = hn::Sub(v, hn::Mul(hn::Set(di, repair.row_sums[r]), zero));
+      if (repair.scales) v = hn::BitCast(di, hn::Mul(hn::ConvertTo(df, v), scale));
+      hn::StoreU(v, di, at);
+    }
+  }
+}
+
+// values / scale, rounded half to even, plus zero, saturated to [low, high]: the low byte of each.
+void quantize_run(const float* values, size_t count, float scale, int32_t zero, float low,
+                  float high, uint8_t* to) {
+  const DF df;
+  constexpr size_t kLanes = hn::MaxLanes(df);
+  const auto scales = hn::Set(df, scale), zeros = hn::Set(df, static_cast<float>(zero));
+  const auto lows = hn::Set(df, low), highs = hn::Set(df, high);
+  for (size_t i = 0; i < count; i += kLanes) {
+    HWY_ALIGN int32_t whole[kLanes];
+    // Rounding comes first, so a tie does not see the zero point.
+    auto v = hn::Add(hn::Round(hn::Div(hn::LoadU(df, values + i), scales)), zeros);
+    v = hn::Min(hn::Max(v, lows), highs);
+    hn::Store(hn::ConvertTo(DI(), v), DI(), whole);
+    for (size_t j = i; j < std::min(count, i + kLanes); ++j)
+      to[j] = static_cast<uint8_t>(whole[j - i]);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hologram::backends::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hologram::backends::dense {
+HWY_EXPORT(repair_int8);
+HWY_EXPORT(quantize_run);
+
+namespace {
+
+size_t units_of(size_t k) { return (k + 3) / 4; }
+
+// The head of packed weights: sums of the columns, then one line with the signedness.
+size_t head_bytes(size_t n) { return align_up(n * sizeof(int32_t), kAlignment) + kAlignment; }
+
+// Scratch beside the packed A.
+struct Places {
+  size_t row_sums, base, zeros, scales, total;
+  explicit Places(const GemmInt8& g) {
+    const size_t columns = align_up(g.n, kPanelColumns) * sizeof(int32_t);
+    row_sums = align_up(unit_gemm_scratch_bytes(g.m, units_of(g.k)), kAlignment);
+    base = row_sums + align_up(g.m * sizeof(int32_t), kAlignment);
+    zeros = base + columns;
+    scales = zeros + columns;
+    total = scales + columns;
+  }
+};
+
+}  // namespace
+
+size_t packed_b_int8_bytes(size_t k, size_t n) {
+  return head_bytes(n) + unit_panel_units(n, units_of(k)) * sizeof(uint32_t);
+}
+
+void pack_b_int8(size_t k, size_t n, const void* b, size_t ldb, bool transposed, bool b_signed,
+                 std::byte* packed) {
+  const auto* from = static_cast<const uint8_t*>(b);
+  const size_t units = units_of(k);
+  std::memset(packed, 0, packed_b_int8_bytes(k, n));
+  auto* sums = reinterpret_cast<int32_t*>(packed);
+  packed[head_bytes(n) - kAlignment] = static_cast<std::byte>(b_signed);
+  auto* panels = reinterpret_cast<int8_t*>(packed + head_bytes(n));
+  for (size_t j = 0; j < n; ++j) {
+    const size_t column = j / kPanelColumns * kPanelColumns;
+    const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - column);
+    int8_t* panel = panels + column * units * 4;
+    for (size_t i = 0; i < k; ++i) {
+      const uint8_t byte = from[transposed ? j * ldb + i : i * ldb + j];
+      // Unsigned weights are kept 128 lower, and so is their zero point.
+      const auto value = static_cast<int8_t>(b_signed ? byte : byte ^ 0x80);
+      panel[(i / 4 * width + (j - column)) * 4 + i % 4] = value;
+      sums[j] += value;
+    }
+  }
+}
+
+size_t gemm_int8_scratch_bytes(const GemmInt8& g) { return Places(g).total; }
+
+void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
+  const Places places(g);
+  auto* row_sums = reinterpret_cast<int32_t*>(scratch + places.row_sums);
+  auto* base = reinterpret_cast<int32_t*>(scratch + places.base);
+  auto* zeros = reinterpret_cast<int32_t*>(scratch + places.zeros);
+  auto* scales = reinterpret_cast<float*>(scratch + places.scales);
+  const auto* column_sums = reinterpret_cast<const int32_t*>(g.packed_b);
+  const bool b_signed = g.packed_b[head_bytes(g.n) - kAlignment] != std::byte{0};
+
+  // sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + k za zb, with a and b as they are packed.
+  // Sums wrap as the definition's do: unsigned arithmetic.
+  const auto a_zero = static_cast<uint32_t>(g.a_zero + (g.a_signed ? 128 : 0));
+  bool any_zero = false;
+  for (size_t j = 0; j < align_up(g.n, kPanelColumns); ++j) {
+    const bool inside = j < g.n;
+    zeros[j] = inside ? (g.b_zeros ? g.b_zeros[j] : 0) - (b_signed ? 0 : 128) : 0;
+    any_zero |= zeros[j] != 0;
+    uint32_t value = 0;
+    if (inside) {
+      value -= a_zero * static_cast<uint32_t>(column_sums[j]);
+      value += static_cast<uint32_t>(g.k) * a_zero * static_cast<uint32_t>(zeros[j]);
+      if (g.bias32) value += static_cast<uint32_t>(g.bias32[j]);
+    }
+    base[j] = static_cast<int32_t>(value);
+    scales[j] = inside && g.scales ? g.scales[j] : 1.0f;
+  }
+
+  const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
+    const uint8_t flip = g.a_signed ? 0x80 : 0;
+    constexpr size_t kBytes = kChunk * 4;
+    for (size_t r = 0; r < height; ++r) {
+      const auto* from = static_cast<const uint8_t*>(g.a) + (row + r) * g.lda;
+      uint32_t sum = 0;
+      for (size_t i = 0; i < g.k; i += kBytes) {
+        auto* to = reinterpret_cast<uint8_t*>(packed + i / kBytes * height * kChunk + r * kChunk);
+        const size_t count = std::min(kBytes, g.k - i);
+        for (size_t j = 0; j < count; ++j) {
+          to[j] = from[i + j] ^ flip;
+          sum += to[j];
+        }
+        std::memset(to + count, 0, kBytes - count);
+      }
+      row_sums[row + r] = static_cast<int32_t>(sum);
+    }
+  };
+  const auto repair = HWY_DYNAMIC_DISPATCH(repair_int8);
+  const auto quantize = HWY_DYNAMIC_DISPATCH(quantize_run);
+  const TileKernel kernel = tile_kernel();
+  const bool whole = g.output == Int8Output::s32, bytes = g.output >= Int8Output::s8;
+  const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
+    repair({rows, width, base + column, any_zero ? zeros + column : nullptr, row_sums + row,
+            whole ? nullptr : scales + column},
+           static_cast<int32_t*>(sums));
+    const size_t columns = std::min(width, g.n - column);
+    if (whole) {
+      for (size_t r = 0; r < rows; ++r)
+        std::memcpy(static_cast<int32_t*>(g.c) + (row + r) * g.ldc + column,
+                    static_cast<int32_t*>(sums) + r * width, columns * sizeof(int32_t));
+      return;
+    }
+    alignas(64) float values[kMaxTileRows * kPanelColumns];
+    Tile tile;
+    tile.rows = rows;
+    tile.columns = columns;
+    tile.row = row;
+    tile.column = column;
+    tile.epilogue = &g.epilogue;
+    tile.offset = row * g.ldc + column;
+    tile.c = bytes ? values : static_cast<float*>(g.c) + tile.offset;
+    tile.c_row = static_cast<ptrdiff_t>(bytes ? kPanelColumns : g.ldc);
+    if (g.epilogue.residual) {
+      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
+      tile.residual = g.epilogue.residual + row * stride + column;
+      tile.residual_row = static_cast<ptrdiff_t>(stride);
+    }
+    kernel.finish(tile, static_cast<float*>(sums), width);
+    const float low = g.output == Int8Output::s8 ? -128.0f : 0.0f;
+    for (size_t r = 0; bytes && r < rows; ++r)
+      quantize(values + r * kPanelColumns, columns, g.output_scale, g.output_zero, low,
+               low + 255.0f, static_cast<uint8_t*>(g.c) + (row + r) * g.ldc + column);
+  };
+  unit_gemm({.m = g.m,
+             .n = g.n,
+             .units = units_of(g.k),
+             .packed_b = reinterpret_cast<const uint32_t*>(g.packed_b + head_bytes(g.n)),
+             .tile = unit_kernels().int8,
+             .pack_a = pack,
+             .finish = finish},
+            scratch, pool);
+}
+
+}  // namespace hologram::backends::dense
+#endif

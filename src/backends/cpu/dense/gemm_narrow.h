@@ -1,0 +1,63 @@
+// Matrix products of narrow types: 8-bit integers with zero points, and bf16.
+//
+// Rules of gemm.h hold. Integer sums are exact and the same on every level. bf16 sums are f32; with
+// AVX512_BF16 they are those of its instruction, otherwise chains of fused multiply-adds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/dense/epilogue.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+enum class Int8Output : uint8_t { s32, f32, s8, u8 };
+
+// s32: C = sum (a - a_zero) * (b - b_zero) + bias32
+// f32: C = epilogue(scale[column] * that)
+// s8, u8: C = saturate(round_half_even(that / output_scale) + output_zero)
+struct GemmInt8 {
+  size_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;  // m x k bytes, rows `lda` apart
+  size_t lda = 0;
+  bool a_signed = false;
+  int32_t a_zero = 0;
+  const std::byte* packed_b = nullptr;  // from pack_b_int8, which knows its signedness
+  const int32_t* b_zeros = nullptr;     // n values, or null for 0
+  const int32_t* bias32 = nullptr;      // n values, or null
+  Int8Output output = Int8Output::s32;
+  void* c = nullptr;
+  size_t ldc = 0;                 // elements
+  const float* scales = nullptr;  // n values, or null for 1
+  Epilogue epilogue;              // of f32 and 8-bit outputs; a residual is f32
+  float output_scale = 1.0f;
+  int32_t output_zero = 0;
+};
+
+// packed: sums of columns, signedness, panels of [k / 4][32][4].
+size_t packed_b_int8_bytes(size_t k, size_t n);
+void pack_b_int8(size_t k, size_t n, const void* b, size_t ldb, bool transposed, bool b_signed,
+                 std::byte* packed);
+size_t gemm_int8_scratch_bytes(const GemmInt8& gemm);
+void gemm_int8(const GemmInt8& gemm, std::byte* scratch, ThreadPool& pool);
+
+// C = epilogue(A * B): A is f32 and rounded to bf16 (to nearest, ties to even), B was when packed.
+struct GemmBf16 {
+  size_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;  // m x k, rows `lda` floats apart
+  size_t lda = 0;
+  const std::byte* packed_b = nullptr;  // from pack_b_bf16
+  float* c = nullptr;
+  size_t ldc = 0;
+  Epilogue epilogue;
+};
+
+// packed: panels of [k / 2][32][2].
+size_t packed_b_bf16_bytes(size_t k, size_t n);
+void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
+                 std::byte* packed);
+size_t gemm_bf16_scratch_bytes(const GemmBf16& gemm);
+void gemm_bf16(const GemmBf16& gemm, std::byte* scratch, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

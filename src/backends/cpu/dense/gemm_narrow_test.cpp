@@ -1,0 +1,177 @@
+#include "backends/cpu/dense/gemm_narrow.h"
+
+#include <bit>
+#include <cstring>
+
+#include "backends/cpu/dense/testing.h"
+#include "backends/cpu/dense/unit_tile.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+std::vector<uint8_t> random_bytes(size_t count, uint32_t seed) {
+  std::vector<uint8_t> bytes(count);
+  for (size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    bytes[i] = static_cast<uint8_t>(seed >> 24);
+  }
+  // The extremes, next to each other, where a saturating instruction would show.
+  for (size_t i = 0; i < std::min<size_t>(count, 8); ++i) bytes[i] = i % 2 ? 0x80 : 0x7f;
+  return bytes;
+}
+
+struct Int8Trial {
+  bool a_signed, b_signed, transposed;
+  std::vector<uint8_t> a, b;
+  std::vector<int32_t> zeros, bias;
+  std::vector<float> scales;
+  AlignedBytes packed, scratch;
+  GemmInt8 g;
+
+  Int8Trial(size_t m, size_t n, size_t k, int kind)
+      : a_signed(kind & 1), b_signed(kind & 2), transposed(kind & 4) {
+    a = random_bytes(m * (k + 3), 1);
+    b = random_bytes(transposed ? n * (k + 5) : k * (n + 5), 2);
+    scales = random_values(n, 3, 0.001f, 0.01f);
+    for (size_t j = 0; j < n; ++j) {
+      zeros.push_back(b_signed ? int32_t(j % 200) - 100 : int32_t(j % 255));
+      bias.push_back(int32_t(j * 1000) - 3000);
+    }
+    packed = poisoned_scratch(packed_b_int8_bytes(k, n));
+    pack_b_int8(k, n, b.data(), transposed ? k + 5 : n + 5, transposed, b_signed, packed.data());
+    g = {.m = m, .n = n, .k = k, .a = a.data(), .lda = k + 3, .a_signed = a_signed};
+    g.packed_b = packed.data();
+    if (kind & 8) {
+      g.a_zero = a_signed ? -7 : 131;
+      g.b_zeros = zeros.data();
+      g.bias32 = bias.data();
+    }
+    g.ldc = n + 1;
+  }
+  int64_t exact(size_t i, size_t j) const {
+    int64_t sum = g.bias32 ? bias[j] : 0;
+    for (size_t k = 0; k < g.k; ++k) {
+      const uint8_t x = a[i * g.lda + k];
+      const uint8_t y = b[transposed ? j * (g.k + 5) + k : k * (g.n + 5) + j];
+      const int64_t xv = a_signed ? int8_t(x) : x, yv = b_signed ? int8_t(y) : y;
+      sum += (xv - g.a_zero) * (yv - (g.b_zeros ? zeros[j] : 0));
+    }
+    return sum;
+  }
+  void run(ThreadPool& pool) {
+    scratch = poisoned_scratch(gemm_int8_scratch_bytes(g));
+    gemm_int8(g, scratch.data(), pool);
+  }
+};
+
+TEST(GemmInt8, ExactOnEveryLevel) {
+  for_each_level([] {
+    for (size_t m : {1, 5, 14, 29})
+      for (size_t n : {1, 16, 31, 50, 64})
+        for (size_t k : {1, 3, 4, 63, 64, 129})
+          for (int kind = 0; kind < 16; ++kind) {
+            Int8Trial t(m, n, k, kind);
+            std::vector<int32_t> c(m * (n + 1), -77);
+            t.g.c = c.data();
+            t.run(ThreadPool::shared());
+            for (size_t i = 0; i < m; ++i) {
+              for (size_t j = 0; j < n; ++j)
+                ASSERT_EQ(c[i * (n + 1) + j], t.exact(i, j))
+                    << m << "x" << n << "x" << k << " kind " << kind << " at " << i << "," << j;
+              ASSERT_EQ(c[i * (n + 1) + n], -77);
+            }
+          }
+  });
+}
+
+TEST(GemmInt8, DequantisesAndRequantises) {
+  for_each_level([] {
+    for (size_t n : {7, 32, 48})
+      for (int kind = 0; kind < 16; ++kind) {
+        Int8Trial t(9, n, 100, kind);
+        t.g.scales = t.scales.data();
+        t.g.epilogue.activation = Activation::relu;
+        std::vector<float> c(9 * (n + 1), -77.0f);
+        t.g.c = c.data();
+        t.g.output = Int8Output::f32;
+        t.run(ThreadPool::shared());
+        for (size_t i = 0; i < 9; ++i)
+          for (size_t j = 0; j < n; ++j)
+            ASSERT_FLOAT_EQ(c[i * (n + 1) + j], std::max(0.0f, float(t.exact(i, j)) * t.scales[j]));
+        t.g.epilogue = {};
+        t.g.output_scale = 2.5f;
+        t.g.output_zero = 3;
+        std::vector<uint8_t> q(9 * (n + 1), 200);
+        t.g.c = q.data();
+        for (Int8Output output : {Int8Output::u8, Int8Output::s8}) {
+          t.g.output = output;
+          t.run(ThreadPool::shared());
+          const float low = output == Int8Output::s8 ? -128.0f : 0.0f;
+          for (size_t i = 0; i < 9; ++i) {
+            for (size_t j = 0; j < n; ++j) {
+              const float v = std::nearbyint(float(t.exact(i, j)) * t.scales[j] / 2.5f) + 3.0f;
+              const float right = std::min(std::max(v, low), low + 255.0f);
+              const uint8_t got = q[i * (n + 1) + j];
+              ASSERT_EQ(output == Int8Output::s8 ? float(int8_t(got)) : float(got), right);
+            }
+            ASSERT_EQ(q[i * (n + 1) + n], 200);
+          }
+        }
+      }
+  });
+}
+
+TEST(GemmInt8, ThreadsDoNotMatter) {
+  ThreadPool one(1), three(3);
+  Int8Trial t(100, 200, 300, 9);
+  std::vector<int32_t> c(100 * 201), d(100 * 201);
+  t.g.c = c.data();
+  t.run(one);
+  t.g.c = d.data();
+  t.run(three);
+  EXPECT_EQ(c, d);
+}
+
+float to_bf16(float v) {
+  const auto bits = std::bit_cast<uint32_t>(v);
+  return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+}
+
+TEST(GemmBf16, RoundsOperandsAndSumsInF32) {
+  for_each_level([] {
+    for (size_t m : {1, 6, 15})
+      for (size_t n : {1, 16, 40})
+        for (size_t k : {0, 1, 2, 31, 33, 200})
+          for (bool transposed : {false, true}) {
+            const std::vector<float> a = random_values(m * (k + 2), 1),
+                                     b = random_values((k + 3) * (n + 3), 2),
+                                     bias = random_values(n, 3);
+            const size_t ldb = transposed ? k + 3 : n + 3;
+            AlignedBytes packed = poisoned_scratch(packed_b_bf16_bytes(k, n));
+            pack_b_bf16(k, n, b.data(), ldb, transposed, packed.data());
+            std::vector<float> c(m * (n + 1), -77.0f);
+            GemmBf16 g{.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = a.data(),
+                       .lda = k + 2,
+                       .packed_b = packed.data(),
+                       .c = c.data(),
+                       .ldc = n + 1};
+            g.epilogue.bias = bias.data();
+            AlignedBytes scratch = poisoned_scratch(gemm_bf16_scratch_bytes(g));
+            gemm_bf16(g, scratch.data(), ThreadPool::shared());
+            for (size_t i = 0; i < m; ++i)
+              for (size_t j = 0; j < n; ++j) {
+                double sum = bias[j];
+                for (size_t x = 0; x < k; ++x)
+                  sum += double(to_bf16(a[i * (k + 2) + x])) *
+                         to_bf16(b[transposed ? j * ldb + x : x * ldb + j]);
+                ASSERT_NEAR(c[i * (n + 1) + j], sum, 1e-6 + 1e-7 * double(k)) << m << n << k;
+              }
+          }
+  });
+}
+
+}  // namespace
+}  // namespace hologram::backends::dense

@@ -1,0 +1,29 @@
+// The driver that products of narrow types share: packs A by tiles, runs UnitTiles over fixed
+// blocks, hands the sums of each to `finish`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/dense/unit_tile.h"
+#include "support/function_ref.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+struct UnitGemm {
+  size_t m = 0, n = 0, units = 0;
+  const uint32_t* packed_b = nullptr;  // [panel][unit][32], the last panel 16 wide where enough
+  void (*tile)(const UnitTile&) = nullptr;
+  // Writes rows row..row+height of A as [chunk][height][16] units; called once a tile.
+  FunctionRef<void(size_t row, size_t height, uint32_t* packed)> pack_a;
+  // sums: [rows][width] of the kernel's type, to be rewritten freely.
+  FunctionRef<void(size_t row, size_t rows, size_t column, void* sums, size_t width)> finish;
+};
+
+size_t unit_gemm_scratch_bytes(size_t m, size_t units);
+// Units of packed B.
+size_t unit_panel_units(size_t n, size_t units);
+void unit_gemm(const UnitGemm& gemm, std::byte* scratch, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

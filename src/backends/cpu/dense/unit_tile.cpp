@@ -1,0 +1,136 @@
+#include "backends/cpu/dense/unit_tile.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/dense/unit_tile.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/dense/tile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hologram::backends::dense {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using D32 = hn::ScalableTag<int32_t>;
+using D16 = hn::ScalableTag<int16_t>;
+constexpr size_t kLanes = hn::MaxLanes(DF());
+constexpr size_t kTileRows = HWY_MAX_BYTES == 64 ? kMaxTileRows : 6;
+
+// Bytes of a unit as four 16-bit values.
+HWY_INLINE uint64_t spread(uint32_t unit) {
+  uint64_t v = unit;
+  v = (v | v << 16) & 0x0000ffff0000ffffull;
+  return (v | v << 8) & 0x00ff00ff00ff00ffull;
+}
+
+// kLanes columns from `column` on. Products of 16-bit pairs: exact, since nothing saturates.
+template <size_t kRows>
+void int8_strip(const UnitTile& tile, size_t column) {
+  const D32 d32;
+  const D16 d16;
+  const hn::Rebind<int8_t, D16> d8;  // as many lanes as D16
+  const hn::RepartitionToWide<hn::RepartitionToWide<D16>> d64;
+  using V = hn::Vec<D32>;
+  V low[kRows], high[kRows];  // two sums a column each: of the first and the last two of four
+  V low1[kRows], high1[kRows];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = low1[r] = high1[r] = hn::Zero(d32);
+  const uint32_t* a = tile.a;
+  const auto* b = reinterpret_cast<const int8_t*>(tile.b + column);
+  for (size_t u = 0; u < tile.units; ++u) {
+    const auto b_low = hn::PromoteTo(d16, hn::LoadU(d8, b));
+    const auto b_high = hn::PromoteTo(d16, hn::LoadU(d8, b + 2 * kLanes));
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      const auto as = hn::BitCast(
+          d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread(a[r * kChunk]))));
+      low[r] = hn::ReorderWidenMulAccumulate(d32, as, b_low, low[r], low1[r]);
+      high[r] = hn::ReorderWidenMulAccumulate(d32, as, b_high, high[r], high1[r]);
+    }
+    b += tile.width * sizeof(uint32_t);
+    a += u % kChunk == kChunk - 1 ? (tile.rows - 1) * kChunk + 1 : 1;
+  }
+  auto* sums = static_cast<int32_t*>(tile.sums) + column;
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) {
+    const V l = hn::RearrangeToOddPlusEven(low[r], low1[r]);
+    const V h = hn::RearrangeToOddPlusEven(high[r], high1[r]);
+    hn::StoreU(hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l)), d32,
+               sums + r * tile.width);
+  }
+}
+
+// A bf16 is the upper half of an f32.
+template <size_t kRows>
+void bf16_strip(const UnitTile& tile, size_t column) {
+  const DF d;
+  const hn::ScalableTag<uint32_t> du;
+  using V = hn::Vec<DF>;
+  V sums[kRows];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
+  const uint32_t* a = tile.a;
+  const uint32_t* b = tile.b + column;
+  for (size_t u = 0; u < tile.units; ++u) {
+    const auto bs = hn::LoadU(du, b);
+    const V first = hn::BitCast(d, hn::ShiftLeft<16>(bs));
+    const V second = hn::BitCast(d, hn::And(bs, hn::Set(du, 0xffff0000u)));
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      const uint32_t unit = a[r * kChunk];
+      sums[r] = hn::MulAdd(hn::Set(d, std::bit_cast<float>(unit << 16)), first, sums[r]);
+      sums[r] = hn::MulAdd(hn::Set(d, std::bit_cast<float>(unit & 0xffff0000u)), second, sums[r]);
+    }
+    b += tile.width;
+    a += u % kChunk == kChunk - 1 ? (tile.rows - 1) * kChunk + 1 : 1;
+  }
+  auto* out = static_cast<float*>(tile.sums) + column;
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, out + r * tile.width);
+}
+
+using StripFunction = void (*)(const UnitTile&, size_t);
+template <size_t... kRows>
+constexpr std::array<StripFunction, kTileRows> int8_strips(std::index_sequence<kRows...>) {
+  return {&int8_strip<kRows + 1>...};
+}
+template <size_t... kRows>
+constexpr std::array<StripFunction, kTileRows> bf16_strips(std::index_sequence<kRows...>) {
+  return {&bf16_strip<kRows + 1>...};
+}
+
+void int8_tile(const UnitTile& tile) {
+  static constexpr auto kStrips = int8_strips(std::make_index_sequence<kTileRows>());
+  for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
+}
+void bf16_tile(const UnitTile& tile) {
+  static constexpr auto kStrips = bf16_strips(std::make_index_sequence<kTileRows>());
+  for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
+}
+
+UnitKernels get_unit_kernels() {
+  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile};
+#if HWY_TARGET == HWY_AVX3
+  if (detail::vnni_tile()) kernels.int8 = detail::vnni_tile();
+  if (detail::avx512_bf16_tile()) kernels.bf16 = detail::avx512_bf16_tile();
+#endif
+  return kernels;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hologram::backends::dense
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hologram::backends::dense {
+HWY_EXPORT(get_unit_kernels);
+UnitKernels unit_kernels() { return HWY_DYNAMIC_DISPATCH(get_unit_kernels)(); }
+}  // namespace hologram::backends::dense
+#endif

@@ -1,0 +1,120 @@
+// The dot-product instructions that this version of Highway does not offer: VNNI and AVX512_BF16.
+// Compiled by attribute for their CPUs only, called only where the CPU has them.
+#include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/unit_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace hologram::backends::dense {
+namespace {
+
+#define HOLOGRAM_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512vnni")))
+#define HOLOGRAM_BF16 __attribute__((target("avx512f,avx512vl,avx512bw,avx512bf16")))
+
+template <size_t kRows, size_t kVectors>
+HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
+  __m512i sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
+  const uint32_t* a = tile.a;
+  const uint32_t* b = tile.b;
+  for (size_t first = 0; first < tile.units; first += kChunk) {
+    const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
+    for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
+      __m512i bs[kVectors];
+#pragma GCC unroll 2
+      for (size_t v = 0; v < kVectors; ++v) bs[v] = _mm512_loadu_si512(b + v * 16);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r * kChunk + u]));
+#pragma GCC unroll 2
+        for (size_t v = 0; v < kVectors; ++v)
+          sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], as, bs[v]);
+      }
+    }
+    a += kRows * kChunk;
+  }
+  auto* out = static_cast<int32_t*>(tile.sums);
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v)
+      _mm512_storeu_si512(out + (r * kVectors + v) * 16, sums[r][v]);
+}
+
+template <size_t kRows, size_t kVectors>
+HOLOGRAM_BF16 void bf16_strip(const UnitTile& tile) {
+  __m512 sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_ps();
+  const uint32_t* a = tile.a;
+  const uint32_t* b = tile.b;
+  for (size_t first = 0; first < tile.units; first += kChunk) {
+    const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
+    for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
+      __m512i bs[kVectors];
+#pragma GCC unroll 2
+      for (size_t v = 0; v < kVectors; ++v) bs[v] = _mm512_loadu_si512(b + v * 16);
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r * kChunk + u]));
+#pragma GCC unroll 2
+        for (size_t v = 0; v < kVectors; ++v)
+          sums[r][v] = _mm512_dpbf16_ps(sums[r][v], reinterpret_cast<__m512bh>(as),
+                                        reinterpret_cast<__m512bh>(bs[v]));
+      }
+    }
+    a += kRows * kChunk;
+  }
+  auto* out = static_cast<float*>(tile.sums);
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v)
+      _mm512_storeu_ps(out + (r * kVectors + v) * 16, sums[r][v]);
+}
+
+using Strip = void (*)(const UnitTile&);
+template <size_t kVectors, size_t... kRows>
+constexpr std::array<Strip, kMaxTileRows> vnni_strips(std::index_sequence<kRows...>) {
+  return {&vnni_strip<kRows + 1, kVectors>...};
+}
+template <size_t kVectors, size_t... kRows>
+constexpr std::array<Strip, kMaxTileRows> bf16_strips(std::index_sequence<kRows...>) {
+  return {&bf16_strip<kRows + 1, kVectors>...};
+}
+constexpr auto kAll = std::make_index_sequence<kMaxTileRows>();
+constexpr std::array<Strip, kMaxTileRows> kVnni[2] = {vnni_strips<1>(kAll), vnni_strips<2>(kAll)};
+constexpr std::array<Strip, kMaxTileRows> kBf16[2] = {bf16_strips<1>(kAll), bf16_strips<2>(kAll)};
+
+void run_vnni(const UnitTile& tile) { kVnni[tile.width / 32][tile.rows - 1](tile); }
+void run_bf16(const UnitTile& tile) { kBf16[tile.width / 32][tile.rows - 1](tile); }
+
+}  // namespace
+
+namespace detail {
+UnitFunction vnni_tile() { return __builtin_cpu_supports("avx512vnni") ? &run_vnni : nullptr; }
+UnitFunction avx512_bf16_tile() {
+  return __builtin_cpu_supports("avx512bf16") ? &run_bf16 : nullptr;
+}
+}  // namespace detail
+
+}  // namespace hologram::backends::dense
+
+#else
+
+namespace hologram::backends::dense::detail {
+UnitFunction vnni_tile() { return nullptr; }
+UnitFunction avx512_bf16_tile() { return nullptr; }
+}  // namespace hologram::backends::dense::detail
+
+#endif
