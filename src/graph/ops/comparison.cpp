@@ -20,14 +20,27 @@ Register binary(P& p) {
 Register invert(P& p) { return p.b.unary(Opcode::bit_not, p.in(0)); }
 Register where(P& p) { return p.b.select(p.in(0), p.in(1), p.in(2)); }
 
-// A shift by the type's width or more gives 0, where the ISA's instruction would trap.
+// A shift by less than nothing or by the type's width or more, where the ISA's instruction would
+// trap, shifts every bit out: what comes in is 0, or the sign of a signed number shifted right.
 Register bit_shift(P& p) {
   const DType type = p.result;
-  const Opcode op = p.attributes.text("direction") == "LEFT" ? Opcode::shl : Opcode::shr;
-  Register width = p.number(static_cast<double>(bits_of(type)));
-  Register fits = p.b.lt(p.in(1), width);
-  Register amount = p.b.convert(p.b.select(fits, p.in(1), p.number(0)), DType::u32);
-  return p.b.select(fits, p.b.shift(op, p.in(0), amount), p.number(0));
+  const bool left = p.attributes.text("direction") == "LEFT";
+  const Register x = p.in(0), amount = p.in(1), zero = p.number(0);
+  Register fits = p.b.lt(amount, p.number(static_cast<double>(bits_of(type))));
+  if (is_signed_integer(type))
+    fits = p.b.binary(Opcode::bit_and, fits, p.b.compare(Opcode::ge, amount, zero));
+  const Register shifted = p.b.shift(left ? Opcode::shl : Opcode::shr, x,
+                                     p.b.convert(p.b.select(fits, amount, zero), DType::u32));
+  Register gone = zero;
+  if (is_signed_integer(type) && !left) gone = p.b.select(p.b.lt(x, zero), p.number(-1), zero);
+  return p.b.select(fits, shifted, gone);
+}
+
+Status shift_direction(InferContext& c) {
+  const std::string_view direction = c.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return fail(ErrorCode::invalid_argument, "direction '{}'; supported: LEFT, RIGHT", direction);
+  return broadcast_all_inputs(c);
 }
 
 }  // namespace
@@ -59,7 +72,7 @@ void add_comparison(OperatorTable& table) {
   bits("BitwiseAnd", kIntegers, binary<Opcode::bit_and>);
   bits("BitwiseOr", kIntegers, binary<Opcode::bit_or>);
   bits("BitwiseXor", kIntegers, binary<Opcode::bit_xor>);
-  bits("BitShift", kUnsignedIntegers, bit_shift).attributes("direction:s");
+  bits("BitShift", kIntegers, bit_shift).attributes("direction:s").infer(shift_direction);
   table.add("Not")
       .signature("X:T -> Y:T")
       .where("T", kBool)

@@ -9,6 +9,7 @@ namespace hologram::kernels {
 
 std::span<const Kernel> attention_kernels();
 std::span<const Kernel> cast_kernels();
+std::span<const Kernel> comparison_kernels();
 std::span<const Kernel> convolution_kernels();
 std::span<const Kernel> generator_kernels();
 std::span<const Kernel> image_kernels();

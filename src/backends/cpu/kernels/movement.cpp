@@ -191,6 +191,14 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
+void copy_elements(const Tensor& in, const Tensor& out) {
+  if (in.data == out.data) return;
+  if (in.dtype == DType::string)
+    std::copy_n(in.as<std::string>(), in.count(), out.as<std::string>());
+  else if (in.bytes() > 0)
+    std::memcpy(out.data, in.data, in.bytes());
+}
+
 std::span<const Kernel> movement_kernels() { return kKernels; }
 
 }  // namespace hologram::kernels

@@ -9,14 +9,15 @@ namespace {
 
 std::vector<const Kernel*> make_table() {
   const std::span<const Kernel> families[] = {
-      attention_kernels(),      cast_kernels(),         convolution_kernels(),
-      generator_kernels(),      image_kernels(),        indexing_kernels(),
-      linear_algebra_kernels(), loss_kernels(),         machine_learning_kernels(),
-      microsoft_kernels(),      movement_kernels(),     normalisation_kernels(),
-      pooling_kernels(),        quantisation_kernels(), random_kernels(),
-      recurrent_kernels(),      reduction_kernels(),    resize_kernels(),
-      sequence_kernels(),       signal_kernels(),       softmax_kernels(),
-      sorting_kernels(),        text_kernels(),         training_kernels(),
+      attention_kernels(),        cast_kernels(),           comparison_kernels(),
+      convolution_kernels(),      generator_kernels(),      image_kernels(),
+      indexing_kernels(),         linear_algebra_kernels(), loss_kernels(),
+      machine_learning_kernels(), microsoft_kernels(),      movement_kernels(),
+      normalisation_kernels(),    pooling_kernels(),        quantisation_kernels(),
+      random_kernels(),           recurrent_kernels(),      reduction_kernels(),
+      resize_kernels(),           sequence_kernels(),       signal_kernels(),
+      softmax_kernels(),          sorting_kernels(),        text_kernels(),
+      training_kernels(),
   };
   std::vector<const Kernel*> table;
   for (auto family : families)
