@@ -120,21 +120,16 @@ size_t visible_rank(const LowRankFactors& factors, double step) {
 
 class LowrankAnalysis final : public Analysis {
  public:
-  LowrankAnalysis(LowRankFactors factors, double energy, size_t fragments)
+  LowrankAnalysis(LowRankFactors factors, double energy, double bits, size_t fragments)
       : factors_(std::move(factors)) {
-    // Repeated in every fragment: components with 16 times their even share of the energy, and at
-    // most a sixteenth of those that hold 99% of it.
-    const double even = energy / static_cast<double>(std::max<size_t>(
-                                     1, std::min(factors_.rows, factors_.columns)));
-    const auto energy_of = [&](size_t k) {
-      return double{factors_.values[k]} * factors_.values[k];
-    };
-    size_t dominant = 0;
-    for (double held = 0; dominant < factors_.rank && held < 0.99 * energy; ++dominant) {
-      held += energy_of(dominant);
-    }
-    while (essential_ < dominant / 16 + 1 && essential_ + fragments < factors_.rank &&
-           energy_of(essential_) >= 16 * even) {
+    // Repeated in every fragment: components with 16 times their even share of the energy, as long
+    // as the repeating (at about 8 bits a number) takes less than an eighth of all bits.
+    const double side = static_cast<double>(std::min(factors_.rows, factors_.columns));
+    const double numbers = static_cast<double>(fragments * (factors_.rows + factors_.columns));
+    const auto affordable = static_cast<size_t>(bits / 8 / 8 / numbers);
+    while (essential_ < std::min(affordable, factors_.rank) &&
+           double{factors_.values[essential_]} * factors_.values[essential_] >=
+               16 * energy / side) {
       ++essential_;
     }
     synthesis_ = std::make_unique<LowrankSynthesis>(MatrixShape{factors_.rows, factors_.columns},
@@ -185,16 +180,14 @@ class LowrankTransform final : public Transform {
     HOLOGRAM_TRY(auto factors, low_rank_factors(matrix.scaled, matrix.shape.rows,
                                                 matrix.shape.columns, low_rank));
     const double energy = matrix.mean_square * static_cast<double>(matrix.shape.size());
-    if (options.target_bits) {
-      step =
-          step_for_bits(factors, *options.target_bits * static_cast<double>(matrix.shape.size()));
-    }
+    const double bits = options.target_bits.value_or(8) * static_cast<double>(matrix.shape.size());
+    if (options.target_bits) step = step_for_bits(factors, bits);
     const size_t rank = exact ? paying_rank(factors, energy, step) : visible_rank(factors, step);
     factors.rank = rank;
     factors.values.resize(rank);
     factors.left.resize(rank * factors.rows);
     factors.right.resize(rank * factors.columns);
-    return std::make_unique<LowrankAnalysis>(std::move(factors), energy, fragments);
+    return std::make_unique<LowrankAnalysis>(std::move(factors), energy, bits, fragments);
   }
 
   Result<std::unique_ptr<Synthesis>> restore(MatrixShape shape, size_t fragments, uint64_t,

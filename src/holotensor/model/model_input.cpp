@@ -1,0 +1,33 @@
+#include "holotensor/model/model_input.h"
+
+#include "holotensor/safetensors.h"
+
+namespace hologram::holotensor {
+namespace {
+
+class SafetensorsInput final : public ModelInput {
+ public:
+  explicit SafetensorsInput(SafetensorsReader reader) : reader_(std::move(reader)) {
+    for (const SafetensorsEntry& entry : reader_.tensors()) {
+      tensors_.push_back({entry.name, entry.dtype, entry.shape});
+    }
+  }
+  const std::vector<ModelTensor>& tensors() const override { return tensors_; }
+  Result<SharedBytes> read(size_t tensor) const override {
+    HOLOGRAM_TRY(auto bytes, reader_.read(reader_.tensors()[tensor]));
+    return SharedBytes::owned(std::move(bytes));
+  }
+
+ private:
+  SafetensorsReader reader_;
+  std::vector<ModelTensor> tensors_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ModelInput>> safetensors_input(const std::filesystem::path& path) {
+  HOLOGRAM_TRY(auto reader, SafetensorsReader::open(path));
+  return std::make_unique<SafetensorsInput>(std::move(reader));
+}
+
+}  // namespace hologram::holotensor
