@@ -40,6 +40,9 @@ int run_program(int argc, char** argv, const std::string& description,
 void add_all_commands(Commands& commands);
 
 void add_config(Commands& commands);
+void add_decode(Commands& commands);
+void add_encode(Commands& commands);
+void add_quality(Commands& commands);
 void add_demo(Commands& commands);
 void add_model_commands(Commands& commands);
 

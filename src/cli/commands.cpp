@@ -5,6 +5,9 @@ namespace hologram::cli {
 void add_all_commands(Commands& commands) {
   add_model_commands(commands);
   add_demo(commands);
+  add_encode(commands);
+  add_decode(commands);
+  add_quality(commands);
   add_config(commands);
 }
 
