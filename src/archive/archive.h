@@ -22,7 +22,7 @@
 namespace hologram::archive {
 
 inline constexpr uint32_t kVersion = 1;
-enum class SectionKind : uint32_t { plan = 1, constants = 2 };
+enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3 };
 
 struct Section {
   SectionKind kind;

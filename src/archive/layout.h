@@ -32,4 +32,7 @@ inline uint64_t header_hash(const Header& header) {
   return hash64(std::as_bytes(std::span(&header, 1)).first(sizeof(Header) - sizeof(uint64_t)));
 }
 
+// The section table of a whole file: every hash, range and gap checked.
+Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes);
+
 }  // namespace hologram::archive

@@ -13,6 +13,8 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
+}  // namespace
+
 Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof(Header))
     return fail(ErrorCode::corrupt, "not a .holo archive: only {} bytes", bytes.size());
@@ -51,8 +53,6 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
     return fail(ErrorCode::corrupt, "bytes between sections are not zero");
   return entries;
 }
-
-}  // namespace
 
 Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(bytes));

@@ -122,6 +122,12 @@ void Checker::read_signatures() {
         report(p.at, fmt::format("'{}' is already {}", p.name, what), "choose another name");
       if (!seen.insert(p.name).second)
         report(p.at, fmt::format("there are two parameters named '{}'", p.name));
+      for (const ast::Parameter& q : f.parameters)
+        if (p.name.starts_with(q.name + "_shape"))
+          report(p.at, fmt::format("'{}' is kept for the shape of '{}'", p.name, q.name),
+                 fmt::format("write {}.shape[0], or choose another name", q.name));
+      if (p.name == "launch__")
+        report(p.at, "'launch__' is kept for the launch", "choose another name");
       if (type.kind == Type::Kind::invalid) signature.valid = false;
       signature.params.push_back({p.name, type.dtype, type.rank});
     }

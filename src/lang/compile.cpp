@@ -47,19 +47,19 @@ Result<isa::LaunchShape> default_launch(const CompiledKernel& kernel,
                                         std::span<const isa::Argument> arguments) {
   isa::LaunchShape shape;
   if (!kernel.launch) return shape;
-  std::array<uint64_t, 3> threads{};
+  std::array<uint64_t, 6> sizes{};
   std::vector<isa::Argument> all(arguments.begin(), arguments.end());
-  // `threads__` follows the kernel's own parameters; the extents come after it.
+  // `launch__` follows the kernel's own parameters; the extents come after it.
   all.insert(all.begin() + static_cast<ptrdiff_t>(kernel.ir.params.size()),
-             isa::Argument::array(std::span<uint64_t>(threads)));
+             isa::Argument::array(std::span<uint64_t>(sizes)));
   HOLOGRAM_CHECK(isa::interpret(*kernel.launch, {}, all));
   for (size_t axis = 0; axis < 3; ++axis) {
-    shape.block[axis] = kernel.ir.launch->block[axis];
-    const uint64_t blocks =
-        threads[axis] / shape.block[axis] + (threads[axis] % shape.block[axis] != 0);
+    const uint64_t threads = sizes[axis], block = sizes[3 + axis];
+    const uint64_t blocks = threads / block + (threads % block != 0);
+    shape.block[axis] = static_cast<uint32_t>(block);
     if (blocks > std::numeric_limits<uint32_t>::max())
       return fail(ErrorCode::out_of_range, "kernel '{}': {} threads along axis {} are too many",
-                  kernel.ir.name, threads[axis], axis);
+                  kernel.ir.name, threads, axis);
     shape.grid[axis] = static_cast<uint32_t>(blocks);
   }
   return shape;

@@ -472,14 +472,14 @@ Result<std::optional<isa::Program>> lower_launch(const ir::Kernel& kernel) {
   ir::Kernel sizes;
   sizes.name = kernel.name + "_launch";
   sizes.params = kernel.params;
-  sizes.params.push_back({"threads__", DType::u64, 1});
-  for (size_t axis = 0; axis < 3; ++axis) {
+  sizes.params.push_back({"launch__", DType::u64, 1});
+  for (size_t i = 0; i < 6; ++i) {
     Stmt store{StmtKind::assign};
     Expr at{Expr::Kind::literal, DType::u32};
-    at.integer = axis;
-    Expr one{Expr::Kind::literal, DType::u64};
-    one.integer = 1;
-    Expr count = axis < kernel.launch->threads.size() ? kernel.launch->threads[axis] : one;
+    at.integer = i;
+    Expr count{Expr::Kind::literal, DType::u64};
+    count.integer = i < 3 ? 1 : kernel.launch->block[i - 3];
+    if (i < kernel.launch->threads.size()) count = kernel.launch->threads[i];
     if (is_signed_integer(*count.type)) {  // a negative count is none
       Expr none{Expr::Kind::literal, *count.type};
       Expr most{Expr::Kind::call, *count.type, "max"};
@@ -491,7 +491,7 @@ Result<std::optional<isa::Program>> lower_launch(const ir::Kernel& kernel) {
       cast.args.push_back(std::move(count));
       count = std::move(cast);
     }
-    store.target = {Expr::Kind::index, DType::u64, "threads__"};
+    store.target = {Expr::Kind::index, DType::u64, "launch__"};
     store.target.args.push_back(std::move(at));
     store.values.push_back(std::move(count));
     sizes.body.push_back(std::move(store));

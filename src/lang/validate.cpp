@@ -65,6 +65,10 @@ class Validator {
     check_recursion();
     function_ = nullptr;
     begin(kernel_.params);
+    for (const ir::Param& p : kernel_.params)
+      for (const ir::Param& q : kernel_.params)
+        if (p.name.starts_with(q.name + "_shape"))
+          broken("parameter '{}' has a name that is kept for the shape of '{}'", p.name, q.name);
     if (kernel_.launch) launch(*kernel_.launch);
     statements(kernel_.body, "body");
   }

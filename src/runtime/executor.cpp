@@ -1,6 +1,7 @@
 #include "runtime/executor.h"
 
 #include "backends/registry.h"
+#include "runtime/embedded_bundle.h"
 #include "runtime/ops/op_kernels.h"
 
 namespace hologram::runtime {
@@ -55,6 +56,10 @@ Result<KernelRef> Executor::load(isa::Program program,
 Result<KernelRef> Executor::standard_kernel(std::string_view name) const {
   HOLOGRAM_TRY(const Kernel* kernel, op_kernels_->find(name));
   return KernelRef(op_kernels_, kernel);
+}
+
+Result<KernelFunction> Executor::standard_function(std::string_view name) const {
+  return KernelFunction::from_bundle(embedded_bundle(), name, true);
 }
 
 }  // namespace hologram::runtime

@@ -3,6 +3,7 @@
 // A handle: copies share the backend and the kernels loaded so far. Safe from any thread.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -69,6 +70,8 @@ class Executor {
   Result<KernelRef> load(isa::Program program, std::span<const isa::NativeCode> native = {}) const;
   // A kernel of the standard library, precompiled; not_found with near names otherwise.
   Result<KernelRef> standard_kernel(std::string_view name) const;
+  // The same as a function for run(): `run(*executor.standard_function("vector_add"), a, b, c, n)`.
+  Result<KernelFunction> standard_function(std::string_view name) const;
   Status launch(const Kernel& kernel, const LaunchShape& shape,
                 std::span<const Argument> arguments) const {
     return backend_->launch(kernel, shape, arguments);

@@ -1,5 +1,7 @@
 #include "runtime/kernel_function.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <mutex>
 
@@ -60,6 +62,31 @@ Result<KernelFunction> KernelFunction::create(Parts parts) {
   }
   function.state_->parts = std::move(parts);
   return function;
+}
+
+Result<KernelFunction> KernelFunction::from_bundle(const KernelBundle& bundle,
+                                                   std::string_view name, bool with_native) {
+  const std::optional<size_t> index = bundle.find(name);
+  if (!index) return fail(ErrorCode::not_found, "there is no kernel '{}'", name);
+  Parts parts;
+  HOLOGRAM_TRY(parts.program, bundle.program(*index));
+  if (with_native) parts.native = bundle.native(*index);
+  if (const auto launch = bundle.find(std::string(name) + "_launch")) {
+    HOLOGRAM_TRY(parts.launch, bundle.program(*launch));
+  }
+  // Extents follow the source's own parameters and are named after their array.
+  const auto& parameters = parts.program.parameters;
+  const auto extents = [&](const isa::Parameter& p) {
+    uint32_t count = 0;
+    while (p.is_array && parts.program.find_parameter(fmt::format("{}_shape{}", p.name, count)))
+      ++count;
+    return count;
+  };
+  size_t hidden = 0;
+  for (const isa::Parameter& p : parameters) hidden += extents(p);
+  for (size_t i = 0; i + hidden < parameters.size(); ++i)
+    parts.ranks.push_back(parameters[i].is_array ? std::max(extents(parameters[i]), 1u) : 0);
+  return create(std::move(parts));
 }
 
 const isa::Program& KernelFunction::program() const { return state_->parts.program; }
@@ -134,26 +161,29 @@ Status KernelFunction::run(const std::shared_ptr<backends::Backend>& backend,
 
   isa::LaunchShape sizes;
   if (state_->launch) {
-    std::array<uint64_t, 3> threads{};
+    std::array<uint64_t, 6> asked{};
     static std::byte nowhere[64];  // an empty array may have no address; nothing is read from it
     for (size_t i = 0; i < full.size(); ++i) {
-      if (i == own) host.push_back(isa::Argument::array(std::span<uint64_t>(threads)));
+      if (i == own) host.push_back(isa::Argument::array(std::span<uint64_t>(asked)));
       void* address = reinterpret_cast<void*>(words[i]);
       host.push_back(full[i].is_array
                          ? isa::Argument::array(address ? address : nowhere, lengths[i])
                          : isa::Argument{nullptr, 0, words[i]});
     }
-    if (own == full.size()) host.push_back(isa::Argument::array(std::span<uint64_t>(threads)));
+    if (own == full.size()) host.push_back(isa::Argument::array(std::span<uint64_t>(asked)));
     HOLOGRAM_CHECK(in_context(state_->launch->run({}, host, {.parallel = false}),
                               [&] { return fmt::format("launch sizes of '{}'", program.name); }));
     for (size_t axis = 0; axis < 3; ++axis) {
-      const uint64_t block = parts.block[axis];
-      const uint64_t blocks = threads[axis] / block + (threads[axis] % block != 0);
+      const uint64_t threads = asked[axis], block = asked[3 + axis];
+      if (block == 0 || block > isa::kMaxBlockThreads)
+        return fail(ErrorCode::verify_error, "{}: its launch asks for a block of {}", signature(),
+                    block);
+      const uint64_t blocks = threads / block + (threads % block != 0);
       if (blocks > std::numeric_limits<uint32_t>::max())
         return fail(ErrorCode::out_of_range, "{}: {} threads along axis {} are too many",
-                    signature(), threads[axis], axis);
+                    signature(), threads, axis);
       sizes.grid[axis] = static_cast<uint32_t>(blocks);
-      sizes.block[axis] = parts.block[axis];
+      sizes.block[axis] = static_cast<uint32_t>(block);
       if (blocks == 0) return {};  // nothing to do
     }
   }

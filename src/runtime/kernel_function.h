@@ -5,7 +5,6 @@
 // backends alive. Safe from any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "isa/native_code.h"
 #include "isa/program.h"
 #include "runtime/buffer.h"
+#include "runtime/bundle/kernel_bundle.h"
 #include "runtime/dims.h"
 #include "runtime/tensor.h"
 #include "support/result.h"
@@ -72,13 +72,16 @@ class KernelFunction {
     // The source's own parameters come first in the program: dimensions of each, 0 for a scalar.
     // An array of two or more brings its extents as u64 parameters behind them, in order.
     std::vector<uint32_t> ranks;
-    // Writes the number of threads along x, y and z to its parameter `threads__`, which stands
-    // behind the source's own; nothing: the kernel runs as one thread.
+    // Writes the threads along x, y and z and the block's sizes to its parameter `launch__`, which
+    // stands behind the source's own; nothing: the kernel runs as one thread.
     std::optional<isa::Program> launch;
-    std::array<uint32_t, 3> block = {1, 1, 1};
   };
   KernelFunction() = default;  // runs nothing: invalid_argument
   static Result<KernelFunction> create(Parts parts);
+  // A kernel of a bundle with its launch (NAME_launch); not_found otherwise. `with_native`: use the
+  // bundle's machine code, for bundles that are trusted.
+  static Result<KernelFunction> from_bundle(const KernelBundle& bundle, std::string_view name,
+                                            bool with_native);
 
   const isa::Program& program() const;
   std::string_view name() const;

@@ -195,6 +195,8 @@ const Rejected kFiles[] = {
     {"def f(**kw):\n    pass\n", 1, 7, "**kwargs parameters are not supported"},
     {"def f(n: u32 = 3):\n    pass\n", 1, 14, "default values are not supported"},
     {"def f(n: u32, n: f32):\n    pass\n", 1, 15, "there are two parameters named 'n'"},
+    {"def f(a: DeviceArray[f32], a_shape0: u64):\n    pass\n", 1, 28,
+     "'a_shape0' is kept for the shape of 'a'"},
     {"def f(a: DeviceArray):\n    pass\n", 1, 10, "DeviceArray needs its element type"},
     {"def f(a: DeviceArray[f32, 9]):\n    pass\n", 1, 27,
      "the number of dimensions is a literal from 1 to 8"},

@@ -14,7 +14,6 @@ Result<runtime::KernelFunction> make_native(const CompiledKernel& kernel) {
   parts.native.push_back(std::move(code));
   for (const ir::Param& p : kernel.ir.params) parts.ranks.push_back(p.rank);
   parts.launch = kernel.launch;
-  if (kernel.ir.launch) parts.block = kernel.ir.launch->block;
   return runtime::KernelFunction::create(std::move(parts));
 }
 
