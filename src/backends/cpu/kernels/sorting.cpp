@@ -1,7 +1,173 @@
+// Running sums and products, the largest elements, and the distinct ones.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
 namespace hologram::kernels {
+namespace {
 
-std::span<const Kernel> sorting_kernels() { return {}; }
+template <bool product>
+Status cumulative(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  HOLOGRAM_TRY(const Dims given, c.input_integers(1));
+  if (given.size() != 1)
+    return fail(ErrorCode::shape_mismatch, "axis has {} values, one is needed", given.size());
+  HOLOGRAM_TRY(const size_t axis, normalise_axis(given[0], x.dims.rank()));
+  const bool exclusive = c.integer("exclusive") != 0, reverse = c.integer("reverse") != 0;
+  const int64_t n = x.dims[axis], inner = x.dims.product(axis + 1, x.dims.rank());
+  HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  return dispatch_number(x.dtype, [&]<typename T>() -> Status {
+    for (int64_t line = 0; line < (n == 0 ? 0 : x.count() / n); ++line) {
+      const int64_t start = line / inner * n * inner + line % inner;
+      T running = product ? T(1) : T(0);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t at = start + (reverse ? n - 1 - i : i) * inner;
+        const T value = x.as<T>()[at];
+        if (exclusive) y.as<T>()[at] = running;
+        running = static_cast<T>(product ? running * value : running + value);
+        if (!exclusive) y.as<T>()[at] = running;
+      }
+    }
+    return {};
+  });
+}
+
+// Equal elements keep their order: the lower index comes first. NaN counts as the largest.
+Status top_k(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  HOLOGRAM_TRY(const size_t axis, c.axis("axis", -1, x.dims.rank()));
+  HOLOGRAM_TRY(const Dims given, c.input_integers(1));
+  if (given.size() != 1)
+    return fail(ErrorCode::shape_mismatch, "K has {} values, one is needed", given.size());
+  const int64_t k = given[0], n = x.dims[axis], inner = x.dims.product(axis + 1, x.dims.rank());
+  if (k < 0 || k > n)
+    return fail(ErrorCode::out_of_range, "K is {}; axis {} has {} elements", k, axis, n);
+  const bool largest = c.integer("largest", 1) != 0;
+  Dims dims = x.dims;
+  dims[axis] = k;
+  HOLOGRAM_TRY(Tensor values, c.output(0, dims));
+  HOLOGRAM_TRY(Tensor indices, c.output(1, dims));
+  HOLOGRAM_TRY(const std::span<int64_t> order, c.scratch<int64_t>(static_cast<size_t>(n)));
+  return dispatch_number(x.dtype, [&]<typename T>() -> Status {
+    for (int64_t line = 0; line < (n == 0 ? 0 : x.count() / n); ++line) {
+      const T* in = x.as<T>() + line / inner * n * inner + line % inner;
+      std::iota(order.begin(), order.end(), 0);
+      const auto before = [&](int64_t a, int64_t b) {
+        const T u = in[a * inner], v = in[b * inner];
+        if (u != u || v != v) {
+          if ((u != u) != (v != v)) return (u != u) == largest;
+          return a < b;
+        }
+        if (u != v) return largest ? u > v : u < v;
+        return a < b;
+      };
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+      const int64_t start = line / inner * k * inner + line % inner;
+      for (int64_t i = 0; i < k; ++i) {
+        values.as<T>()[start + i * inner] = in[order[static_cast<size_t>(i)] * inner];
+        indices.as<int64_t>()[start + i * inner] = order[static_cast<size_t>(i)];
+      }
+    }
+    return {};
+  });
+}
+
+// The different ones among slices along `axis`, or among the elements of the flattened tensor. The
+// elements of slice i stand at (o * n + i) * inner for every o below `outer`.
+template <typename T>
+Status unique_of(KernelContext& c, const Tensor& x, int64_t outer, int64_t n, int64_t inner,
+                 bool flat, size_t axis) {
+  const T* data = x.as<T>();
+  const auto compare = [&](int64_t a, int64_t b) {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < inner; ++i) {
+        const T& u = data[(o * n + a) * inner + i];
+        const T& v = data[(o * n + b) * inner + i];
+        if (u < v) return -1;
+        if (v < u) return 1;
+      }
+    }
+    return 0;
+  };
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  // Groups of equal slices, in sorted order; the first member of each is its lowest index.
+  std::vector<int64_t> first, count, group_of(static_cast<size_t>(n));
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || compare(order[i - 1], order[i]) != 0) {
+      first.push_back(order[i]);
+      count.push_back(0);
+    }
+    ++count.back();
+    group_of[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
+  }
+  const auto groups = static_cast<int64_t>(first.size());
+  std::vector<int64_t> rank(first.size());  // the place of each group in the result
+  std::iota(rank.begin(), rank.end(), 0);
+  if (c.integer("sorted", 1) == 0) {
+    std::vector<int64_t> appearance(first.size());
+    std::iota(appearance.begin(), appearance.end(), 0);
+    std::sort(appearance.begin(), appearance.end(), [&](int64_t a, int64_t b) {
+      return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
+    });
+    for (size_t i = 0; i < appearance.size(); ++i)
+      rank[static_cast<size_t>(appearance[i])] = static_cast<int64_t>(i);
+  }
+  Dims dims = flat ? Dims{groups} : x.dims;
+  if (!flat) dims[axis] = groups;
+  HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  for (int64_t o = 0; o < outer; ++o)
+    for (size_t g = 0; g < first.size(); ++g)
+      std::copy_n(data + (o * n + first[g]) * inner, inner,
+                  y.as<T>() + (o * groups + rank[g]) * inner);
+  for (size_t output = 1; output <= 3; ++output) {
+    if (!c.wants_output(output)) continue;
+    HOLOGRAM_TRY(Tensor out, c.output(output, Dims{output == 2 ? n : groups}));
+    auto* values = out.as<int64_t>();
+    for (size_t g = 0; g < first.size(); ++g) {
+      if (output == 1) values[rank[g]] = first[g];
+      if (output == 3) values[rank[g]] = count[g];
+    }
+    if (output == 2)
+      for (size_t i = 0; i < group_of.size(); ++i)
+        values[i] = rank[static_cast<size_t>(group_of[i])];
+  }
+  return {};
+}
+
+Status unique(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const bool flat = !c.attributes().has("axis");
+  size_t axis = 0;
+  int64_t outer = 1, n = x.count(), inner = 1;
+  if (!flat) {
+    HOLOGRAM_TRY(axis, c.axis("axis", 0, x.dims.rank()));
+    outer = x.dims.product(0, axis);
+    n = x.dims[axis];
+    inner = x.dims.product(axis + 1, x.dims.rank());
+  }
+  if (x.dtype == DType::string) return unique_of<std::string>(c, x, outer, n, inner, flat, axis);
+  if (x.dtype == DType::boolean) return unique_of<uint8_t>(c, x, outer, n, inner, flat, axis);
+  return dispatch_number(
+      x.dtype, [&]<typename T>() { return unique_of<T>(c, x, outer, n, inner, flat, axis); });
+}
+
+constexpr Kernel kKernels[] = {
+    {"CumProd", cumulative<true>, true},
+    {"CumSum", cumulative<false>, true},
+    {"TopK", top_k, true},
+    {"Unique", unique, true},
+};
+
+}  // namespace
+
+std::span<const Kernel> sorting_kernels() { return kKernels; }
 
 }  // namespace hologram::kernels
