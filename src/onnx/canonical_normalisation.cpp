@@ -1,5 +1,5 @@
 // BatchNormalization before opset 9 could keep statistics an element instead of a channel; before
-// opset 14 training was asked for by naming more outputs.
+// opset 14 training was asked for by naming more outputs. Dropout had no training before opset 12.
 #include "onnx/canonical.h"
 
 namespace hologram::onnx {
@@ -21,9 +21,15 @@ Status batch_norm_14(CanonicalContext& c) {
   return {};
 }
 
+Status dropout_12(CanonicalContext& c) {
+  c.node.attributes.erase("ratio");  // of training, which these models cannot ask for
+  return {};
+}
+
 constexpr Rewrite kRewrites[] = {
     {"BatchNormalization", "", 9, batch_norm_7},
     {"BatchNormalization", "", 14, batch_norm_14},
+    {"Dropout", "", 12, dropout_12},
 };
 
 }  // namespace
