@@ -6,8 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/dense/activate.h"
+#include "backends/cpu/dense/attention.h"
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/dense/movement.h"
+#include "backends/cpu/dense/normalize.h"
+#include "backends/cpu/dense/pool.h"
+#include "backends/cpu/dense/recurrent.h"
 #include "bench/measure.h"
 #include "fmt/core.h"
 #include "support/aligned.h"
@@ -104,10 +111,12 @@ void gemm_table(ThreadPool& one, ThreadPool& two) {
 
 void bench_conv(const std::string& name, size_t in, size_t out, size_t size, size_t kernel,
                 size_t stride, size_t groups, ThreadPool& pool, Layout input = Layout::blocked,
-                Layout output = Layout::blocked, Activation activation = Activation::relu) {
+                Layout output = Layout::blocked, Activation activation = Activation::relu,
+                ConvAlgorithm algorithm = ConvAlgorithm::direct) {
   if (!wanted(name)) return;
   Conv c;
   ConvShape& s = c.shape;
+  s.algorithm = algorithm;
   s.in_channels = in;
   s.out_channels = out;
   s.in_height = s.in_width = size;
@@ -148,6 +157,23 @@ void conv_table(ThreadPool& one, ThreadPool& two) {
     if (channels < 512) bench_conv(resnet, channels * 2, channels * 2, size, 3, 2, 1, one);
     if (channels < 512) bench_conv(resnet, channels * 4, channels * 8, size, 1, 2, 1, one);
   }
+  for (auto [channels, size] :
+       {std::pair<size_t, size_t>{32, 112}, {64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+    ConvShape s{.in_channels = channels,
+                .in_height = size,
+                .in_width = size,
+                .out_channels = channels,
+                .out_height = size,
+                .out_width = size,
+                .kernel_height = 3,
+                .kernel_width = 3};
+    for (auto [algorithm, name] : {std::pair{ConvAlgorithm::direct, "conv 3x3 direct"},
+                                   {ConvAlgorithm::winograd_2, "conv 3x3 winograd 2"},
+                                   {ConvAlgorithm::winograd_4, "conv 3x3 winograd 4"}})
+      bench_conv(name + std::string(algorithm == best_conv_algorithm(s) ? " *" : ""), channels,
+                 channels, size, 3, 1, 1, one, Layout::blocked, Layout::blocked, Activation::relu,
+                 algorithm);
+  }
   bench_conv("conv nchw", 64, 64, 56, 3, 1, 1, one, Layout::nchw, Layout::nchw);
   bench_conv("conv nchw", 256, 64, 56, 1, 1, 1, one, Layout::nchw, Layout::nchw);
   bench_conv("conv two threads", 128, 128, 28, 3, 1, 1, two);
@@ -173,6 +199,157 @@ void conv_table(ThreadPool& one, ThreadPool& two) {
   bench_conv("conv vit patch", 3, 768, 224, 16, 16, 1, one, Layout::nchw);
 }
 
+void bench_int8(size_t m, size_t n, size_t k, ThreadPool& pool) {
+  if (!wanted("gemm int8")) return;
+  Floats a(m * k / 4 + 1), b(n * k / 4 + 1), c(m * n), scales(n);
+  Floats packed(packed_b_int8_bytes(k, n) / 4);
+  pack_b_int8(k, n, b.data(), n, false, true, packed.bytes.data());
+  GemmInt8 g{.m = m,
+             .n = n,
+             .k = k,
+             .a = a.data(),
+             .lda = k,
+             .a_zero = 128,
+             .packed_b = packed.bytes.data(),
+             .output = Int8Output::f32,
+             .c = c.data(),
+             .ldc = n,
+             .scales = scales.data()};
+  Floats scratch(gemm_int8_scratch_bytes(g) / 4);
+  const auto run = [&] { gemm_int8(g, scratch.bytes.data(), pool); };
+  row("gemm int8", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GOP/s",
+      measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+}
+
+void bench_bf16(size_t m, size_t n, size_t k, ThreadPool& pool) {
+  if (!wanted("gemm bf16")) return;
+  Floats a(m * k), b(n * k), c(m * n), packed(packed_b_bf16_bytes(k, n) / 4);
+  pack_b_bf16(k, n, b.data(), n, false, packed.bytes.data());
+  GemmBf16 g{.m = m,
+             .n = n,
+             .k = k,
+             .a = a.data(),
+             .lda = k,
+             .packed_b = packed.bytes.data(),
+             .c = c.data(),
+             .ldc = n};
+  Floats scratch(gemm_bf16_scratch_bytes(g) / 4);
+  const auto run = [&] { gemm_bf16(g, scratch.bytes.data(), pool); };
+  row("gemm bf16", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
+      measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+}
+
+void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
+                     ThreadPool& pool) {
+  if (!wanted("attention")) return;
+  const size_t width = heads * depth;
+  Floats q(tokens * width), k(tokens * width), v(tokens * width), out(tokens * width);
+  const HeadStrides strides{tokens * width, depth, width};
+  Attention a{.heads = heads,
+              .kv_heads = heads,
+              .queries = tokens,
+              .keys = tokens,
+              .depth = depth,
+              .value_depth = depth,
+              .q = q.data(),
+              .k = k.data(),
+              .v = v.data(),
+              .out = out.data(),
+              .q_strides = strides,
+              .k_strides = strides,
+              .v_strides = strides,
+              .out_strides = strides,
+              .scale = 0.125f,
+              .causal = causal};
+  Floats scratch(attention_scratch_bytes(a) / 4);
+  const auto run = [&] { attention(a, scratch.bytes.data(), pool); };
+  const double work = 4.0 * heads * tokens * tokens * depth * (causal ? 0.5 : 1.0);
+  row("attention", fmt::format("{} {} heads {} tokens", model, heads, tokens), work, "GFLOP/s",
+      measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+}
+
+// Kernels that move more than they compute: bytes read and written, against the read ceiling.
+void bench_bytes(const char* name, const std::string& shape, double bytes,
+                 const std::function<void()>& run) {
+  if (wanted(name)) row(name, shape, bytes, "GB/s", measure(run, read_ceiling, 0.3, true));
+}
+
+void memory_table(ThreadPool& one) {
+  const size_t tokens = 128, width = 768;
+  Floats x(tokens * 3072 * 4), y(tokens * 3072 * 4), scale(width), bias(width);
+  const auto run_norm = [&] {
+    row_norm({.rows = tokens,
+              .n = width,
+              .x = x.data(),
+              .scale = scale.data(),
+              .bias = bias.data(),
+              .y = y.data()},
+             one);
+  };
+  bench_bytes("layer norm", "bert 128x768", 8.0 * tokens * width, run_norm);
+  bench_bytes("softmax", "12x128x128", 8.0 * 12 * 128 * 128,
+              [&] { softmax(12 * 128, 128, 1, x.data(), y.data(), one); });
+  bench_bytes("softmax", "imagenet 64x1000", 8.0 * 64 * 1000,
+              [&] { softmax(64, 1000, 1, x.data(), y.data(), one); });
+  for (auto [activation, name] : {std::pair{Activation::gelu_erf, "gelu erf"},
+                                  {Activation::gelu_tanh, "gelu tanh"},
+                                  {Activation::silu, "silu"},
+                                  {Activation::sigmoid, "sigmoid"},
+                                  {Activation::exp, "exp"}})
+    bench_bytes(name, "128x3072", 8.0 * tokens * 3072, [&, a = activation] {
+      activate(a, 1.0f, 0.0f, x.data(), y.data(), tokens * 3072, one);
+    });
+  const size_t dims[] = {128, 12, 64}, heads[] = {1, 0, 2}, keys[] = {1, 2, 0};
+  bench_bytes("permute", "128x12x64 to heads", 8.0 * tokens * width,
+              [&] { permute(dims, heads, 4, x.data(), y.data(), one); });
+  bench_bytes("permute", "128x12x64 to keys", 8.0 * tokens * width,
+              [&] { permute(dims, keys, 4, x.data(), y.data(), one); });
+  bench_bytes("to blocked", "64x56x56", 8.0 * 64 * 56 * 56,
+              [&] { to_blocked(1, 64, 56 * 56, x.data(), y.data(), one); });
+  Pool p{.layout = Layout::blocked,
+         .channels = 64,
+         .in_height = 112,
+         .in_width = 112,
+         .out_height = 56,
+         .out_width = 56,
+         .kernel_height = 3,
+         .kernel_width = 3,
+         .stride_height = 2,
+         .stride_width = 2,
+         .pad_top = 1,
+         .pad_left = 1,
+         .x = x.data(),
+         .y = y.data()};
+  bench_bytes("max pool", "resnet 64x112x112 blocked", 4.0 * 64 * (112 * 112 + 56 * 56),
+              [&] { pool(p, one); });
+  Pool plain = p;
+  plain.layout = Layout::nchw;
+  bench_bytes("max pool", "resnet 64x112x112 nchw", 4.0 * 64 * (112 * 112 + 56 * 56),
+              [&] { pool(plain, one); });
+}
+
+void lstm_table(ThreadPool& one) {
+  const size_t hidden = 128, steps = 32;
+  if (!wanted("lstm")) return;
+  Floats x(steps * hidden), w(packed_b_bytes(hidden, 4 * hidden) / 4), y(steps * hidden);
+  Recurrent r{.steps = steps,
+              .batch = 1,
+              .input = hidden,
+              .hidden = hidden,
+              .x = x.data(),
+              .x_step = hidden,
+              .x_sample = hidden,
+              .packed_w = w.data(),
+              .packed_r = w.data(),
+              .y = y.data(),
+              .y_step = hidden,
+              .y_sample = hidden};
+  Floats scratch(lstm_scratch_bytes(r) / 4);
+  const auto run = [&] { lstm(r, scratch.bytes.data(), one); };
+  row("lstm", "32 steps, 128 units", 2.0 * steps * 8 * hidden * hidden, "GFLOP/s",
+      measure(run, fma_ceiling, 0.2, true));
+}
+
 }  // namespace
 }  // namespace hologram::bench
 
@@ -184,4 +361,14 @@ int main(int argc, char** argv) {
              bench::read_ceiling());
   bench::gemm_table(one, two);
   bench::conv_table(one, two);
+  for (auto [m, n, k] : {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {1, 768, 768}}) {
+    bench::bench_int8(m, n, k, one);
+    bench::bench_bf16(m, n, k, one);
+  }
+  bench::bench_attention("bert", 12, 128, 64, false, one);
+  bench::bench_attention("gpt2", 12, 128, 64, true, one);
+  bench::bench_attention("vit", 12, 197, 64, false, one);
+  bench::bench_attention("whisper", 6, 1500, 64, false, one);
+  bench::memory_table(one);
+  bench::lstm_table(one);
 }

@@ -136,6 +136,8 @@ struct Trial {
     const std::vector<double> right = reference(s, x, w, transposed);
     const std::vector<float> got = result();
     const double depth = double(s.in_channels / s.groups * s.kernel_height * s.kernel_width);
+    // Winograd's transforms add roundings of their own.
+    const double unit = s.algorithm == ConvAlgorithm::winograd_4 ? 2.5e-7 : 1e-7;
     ASSERT_EQ(right.size(), got.size());
     for (size_t i = 0; i < right.size(); ++i) {
       const size_t channel = i / (s.out_height * s.out_width) % s.out_channels;
@@ -144,7 +146,7 @@ struct Trial {
       if (residual) v += r[i];
       if (epilogue.activation == Activation::relu) v = std::max(v, 0.0);
       if (epilogue.activation == Activation::silu) v = v / (1 + std::exp(-v));
-      ASSERT_NEAR(got[i], v, 1e-6 + 1e-7 * depth)
+      ASSERT_NEAR(got[i], v, 2e-6 + unit * depth)
           << s.in_channels << "->" << s.out_channels << " " << s.in_height << "x" << s.in_width
           << " kernel " << s.kernel_height << " stride " << s.stride_height << " pad " << s.pad_top
           << " dilation " << s.dilation_height << " groups " << s.groups << " layouts " << int(in)
@@ -156,7 +158,7 @@ struct Trial {
 void expect_every_layout(const ConvShape& s) {
   for (Layout in : {Layout::nchw, Layout::blocked})
     for (Layout out : {Layout::nchw, Layout::blocked}) {
-      if (!conv_supported(s, out)) continue;
+      if (!conv_supported(s, in, out)) continue;
       for (int kind = 0; kind < 4; ++kind) {
         Trial run{.s = s, .in = in, .out = out, .bias = kind != 0, .residual = kind >= 2};
         if (kind == 1) run.epilogue.activation = Activation::relu;
@@ -220,6 +222,54 @@ TEST(Conv, OneDimensionAndUnevenPads) {
     s.out_width = conv_output_size(9, 4, 5, 1, 1);
     expect_every_layout(s);
   });
+}
+
+TEST(Conv, Winograd) {
+  for_each_level([] {
+    for (ConvAlgorithm algorithm : {ConvAlgorithm::winograd_2, ConvAlgorithm::winograd_4})
+      for (ConvShape s : {shape(16, 16, 8, 8, 3, 1, 1), shape(20, 40, 7, 7, 3, 1, 1),
+                          shape(64, 33, 13, 19, 3, 1, 0), shape(3, 5, 4, 5, 3, 1, 1),
+                          shape(32, 64, 30, 31, 3, 1, 2), shape(1, 1, 3, 3, 3, 1, 0)}) {
+        s.algorithm = algorithm;
+        EXPECT_FALSE(conv_supported(s, Layout::nchw, Layout::blocked));
+        expect_every_layout(s);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    ConvShape s = shape(48, 48, 40, 40, 3, 1, 1);  // several blocks of tiles
+    s.algorithm = ConvAlgorithm::winograd_4;
+    Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked, .bias = true, .threads = 1};
+    run.expect_right();
+    const std::vector<float> one = run.result();
+    run.threads = 3;
+    EXPECT_EQ(one, run.result());
+    run.s.batch = 1;
+    const std::vector<float> first = run.result();
+    EXPECT_EQ(first, std::vector<float>(one.begin(), one.begin() + ptrdiff_t(first.size())));
+  });
+}
+
+// What best_conv_algorithm promises about errors.
+TEST(Conv, WinogradErrorsAreSmallAgainstTheRange) {
+  for (size_t channels : {64, 512}) {
+    ConvShape s = shape(channels, 32, 14, 14, 3, 1, 1);
+    for (ConvAlgorithm algorithm :
+         {ConvAlgorithm::direct, ConvAlgorithm::winograd_2, ConvAlgorithm::winograd_4}) {
+      s.algorithm = algorithm;
+      Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked};
+      const std::vector<float> got = run.result();
+      const std::vector<double> right = reference(s, random_values(s.batch * channels * 196, 1),
+                                                  random_values(channels * 32 * 9, 2), false);
+      double low = HUGE_VAL, high = -HUGE_VAL, error = 0;
+      for (size_t i = 0; i < right.size(); ++i) {
+        low = std::min(low, right[i]);
+        high = std::max(high, right[i]);
+        error = std::max(error, std::abs(got[i] - right[i]));
+      }
+      RecordProperty("error", std::to_string(error / (high - low)));
+      EXPECT_LE(error / (high - low), algorithm == ConvAlgorithm::winograd_4 ? 3e-6 : 1.5e-6)
+          << channels << " channels, algorithm " << int(algorithm);
+    }
+  }
 }
 
 TEST(Conv, EmptyOutput) {

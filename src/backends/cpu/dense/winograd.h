@@ -1,0 +1,25 @@
+// Winograd's convolution of 3x3 kernels with stride 1, both layouts blocked. Called through conv().
+//
+// Outputs are computed in squares of m x m from squares of n x n inputs, n = m + 2:
+//   Y = A^T [ (G g G^T) * (B^T d B) ] A,   the product by elements summed over input channels,
+// which is n * n matrix products of [square][input channel] by [input channel][output channel].
+// m = 2 evaluates the kernels' polynomials at 0, 1, -1, infinity; m = 4 at 0, +-5/8, +-3/2,
+// infinity, which round far less than the usual +-1, +-2.
+#pragma once
+
+#include "backends/cpu/dense/conv.h"
+
+namespace hologram::backends::dense {
+
+constexpr bool is_winograd(const ConvShape& s) {
+  return s.kernel_height == 3 && s.kernel_width == 3 && s.stride_height == 1 &&
+         s.stride_width == 1 && s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1;
+}
+
+// Weights: [n * n][panel of 32 outputs][input][32]: a packed B (gemm.h) for each element.
+size_t packed_winograd_bytes(const ConvShape& shape);
+void pack_winograd(const ConvShape& shape, const float* weights, float* packed);
+size_t winograd_scratch_bytes(const Conv& conv);
+void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense
