@@ -1,34 +1,59 @@
 // Convolutions.
 #include "graph/infer.h"
 #include "graph/ops/families.h"
+#include "graph/ops/window.h"
 
 namespace hologram::graph::ops {
 namespace {
 
+Status check_ranks(const Shape& x, const Shape& w) {
+  if (x.rank() < 3 || x.rank() != w.rank())
+    return fail(ErrorCode::shape_mismatch, "input {} and weights {}", x.to_string(), w.to_string());
+  return {};
+}
+
 Status conv(InferContext& c) {
   const Shape *x = c.shape(0), *w = c.shape(1);
   if (!x || !w) return {};
-  if (x->rank() < 3 || x->rank() != w->rank())
-    return fail(ErrorCode::shape_mismatch, "input {} and weights {}", x->to_string(),
-                w->to_string());
-  const size_t spatial = x->rank() - 2;
-  auto kernel = c.integers("kernel_shape"), strides = c.integers("strides");
-  auto dilations = c.integers("dilations"), pads = c.integers("pads");
-  const auto padding = c.text("auto_pad", "NOTSET");
-  std::vector<Dim> dims = {(*x)[0], (*w)[0]};
-  for (size_t i = 0; i < spatial; ++i) {
-    const Dim size = kernel.empty() ? (*w)[i + 2] : Dim(kernel[i]);
-    const Dim reach = (size - 1) * Dim(dilations.empty() ? 1 : dilations[i]) + 1;
-    const Dim stride = strides.empty() ? 1 : strides[i];
-    const Dim& in = (*x)[i + 2];
-    if (padding == "SAME_UPPER" || padding == "SAME_LOWER") {
-      dims.push_back(ceil_div(in, stride));
-    } else {
-      const int64_t pad = padding == "VALID" || pads.empty() ? 0 : pads[i] + pads[i + spatial];
-      dims.push_back((in + Dim(pad) - reach) / stride + 1);
-    }
-  }
+  HOLOGRAM_CHECK(check_ranks(*x, *w));
+  HOLOGRAM_TRY(const auto kernel, kernel_of(c, w, x->rank()));
+  HOLOGRAM_TRY(const Shape shape, windowed_shape(c, *x, (*w)[0], kernel, false));
+  c.set_shape(0, shape);
+  return {};
+}
+
+Status conv_transpose(InferContext& c) {
+  const Shape *x = c.shape(0), *w = c.shape(1);
+  if (!x || !w) return {};
+  HOLOGRAM_CHECK(check_ranks(*x, *w));
+  HOLOGRAM_TRY(const auto kernel, kernel_of(c, w, x->rank()));
+  HOLOGRAM_TRY(const Shape shape,
+               transposed_shape(c, *x, (*w)[1] * Dim(c.integer("group", 1)), kernel));
+  c.set_shape(0, shape);
+  return {};
+}
+
+Status col2im(InferContext& c) {
+  const Shape* x = c.shape(0);
+  const auto *image = c.contents(1), *block = c.contents(2);
+  if (!x || x->rank() != 3 || !image || !block) return {};
+  const Dim taps = product(*block);
+  if (!taps.is_symbol() && taps.value() < 1)
+    return fail(ErrorCode::invalid_argument, "block_shape has no elements");
+  std::vector<Dim> dims = {(*x)[0], (*x)[1] / taps};
+  dims.insert(dims.end(), image->begin(), image->end());
   c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+Status causal_conv(InferContext& c) {
+  const Shape *x = c.shape(0), *w = c.shape(1);
+  if (!x) return {};
+  if (x->rank() != 3)
+    return fail(ErrorCode::shape_mismatch, "input {}; [batch, channels, length] expected",
+                x->to_string());
+  c.set_shape(0, *x);
+  if (w && w->rank() == 3) c.set_shape(1, Shape(std::vector<Dim>{(*x)[0], (*x)[1], (*w)[2] - 1}));
   return {};
 }
 
@@ -40,6 +65,32 @@ void add_convolution(OperatorTable& table) {
       .where("T", kFloats)
       .attributes("auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is")
       .infer(conv)
+      .kernel();
+  table.add("ConvTranspose")
+      .signature("X:T, W:T, B:T? -> Y:T")
+      .where("T", kFloats)
+      .attributes(
+          "auto_pad:s, dilations:is, group:i, kernel_shape:is, output_padding:is, "
+          "output_shape:is, pads:is, strides:is")
+      .infer(conv_transpose)
+      .kernel();
+  table.add("DeformConv")
+      .signature("X:T, W:T, offset:T, B:T?, mask:T? -> Y:T")
+      .where("T", kFloats)
+      .attributes("dilations:is, group:i, kernel_shape:is, offset_group:i, pads:is, strides:is")
+      .infer(conv)
+      .kernel();
+  table.add("Col2Im")
+      .signature("input:T, image_shape:i64, block_shape:i64 -> output:T")
+      .where("T", kNumbers | kBool | kComplex)
+      .attributes("dilations:is, pads:is, strides:is")
+      .infer(col2im)
+      .kernel();
+  table.add("CausalConvWithState")
+      .signature("input:T, weight:T, bias:T?, past_state:T? -> output:T, present_state:T?")
+      .where("T", {DType::f16, DType::bf16, DType::f32})
+      .attributes("activation:s")
+      .infer(causal_conv)
       .kernel();
 }
 

@@ -1,6 +1,9 @@
 #include "backends/cpu/kernels/gemm.h"
 
 #include <algorithm>
+#include <type_traits>
+
+#include "backends/cpu/dense/gemm.h"
 
 namespace hologram::kernels {
 
@@ -30,6 +33,54 @@ void gemm(const Gemm<T>& g, ThreadPool& threads) {
     }
   });
 }
+
+namespace {
+
+// Rows or columns that are contiguous; nothing where neither is.
+bool is_dense(int64_t row, int64_t column) { return row == 1 || column == 1; }
+
+}  // namespace
+
+template <typename T>
+Status gemm(const Gemm<T>& g, KernelContext& context, [[maybe_unused]] GemmScratch& scratch) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (g.m > 0 && g.n > 0 && g.k > 0 && is_dense(g.a_row, g.a_column) &&
+        is_dense(g.b_row, g.b_column)) {
+      const bool a_transposed = g.a_column != 1, b_transposed = g.b_column != 1;
+      backends::dense::Gemm product{.m = static_cast<size_t>(g.m),
+                                    .n = static_cast<size_t>(g.n),
+                                    .k = static_cast<size_t>(g.k),
+                                    .a = g.a,
+                                    .lda = static_cast<size_t>(a_transposed ? g.a_column : g.a_row),
+                                    .a_transposed = a_transposed,
+                                    .b = g.b,
+                                    .ldb = static_cast<size_t>(b_transposed ? g.b_column : g.b_row),
+                                    .b_transposed = b_transposed,
+                                    .c = g.c,
+                                    .ldc = static_cast<size_t>(g.c_row)};
+      if (g.accumulate) product.epilogue.residual = g.c;
+      if (const size_t need = backends::dense::gemm_scratch_bytes(product);
+          need > scratch.bytes.size()) {
+        HOLOGRAM_TRY(scratch.bytes, context.scratch<std::byte>(need));
+      }
+      backends::dense::gemm(product, scratch.bytes.data(), context.threads());
+      return {};
+    }
+  }
+  gemm<T>(g, context.threads());
+  return {};
+}
+
+template Status gemm(const Gemm<float>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<double>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<int8_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<int16_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<int32_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<int64_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<uint8_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<uint16_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<uint32_t>&, KernelContext&, GemmScratch&);
+template Status gemm(const Gemm<uint64_t>&, KernelContext&, GemmScratch&);
 
 template void gemm(const Gemm<float>&, ThreadPool&);
 template void gemm(const Gemm<double>&, ThreadPool&);

@@ -1,8 +1,9 @@
-// gemm: C = A * B for any strides of A and B. The plain one that every kernel may call.
+// gemm: C = A * B for any strides of A and B. The one that every kernel may call.
 #pragma once
 
 #include <cstdint>
 
+#include "backends/cpu/kernels/kernel.h"
 #include "support/thread_pool.h"
 
 namespace hologram::kernels {
@@ -19,8 +20,18 @@ struct Gemm {
   bool accumulate = false;  // C += A * B
 };
 
-// For float, double and the eight integer types (which wrap). The sum over k is in order, so the
-// result does not depend on the number of threads.
+// Memory that products of one kernel run share; grown from the context when it is too small.
+struct GemmScratch {
+  std::span<std::byte> bytes;
+};
+
+// For float, double and the eight integer types (which wrap). f32 matrices whose rows or columns
+// are contiguous go to the dense kernels. The sum over k is in order, so the result does not depend
+// on the number of threads.
+template <typename T>
+Status gemm(const Gemm<T>& g, KernelContext& context, GemmScratch& scratch);
+
+// The same by plain loops, without scratch.
 template <typename T>
 void gemm(const Gemm<T>& g, ThreadPool& threads);
 

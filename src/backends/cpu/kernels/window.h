@@ -7,13 +7,56 @@
 
 namespace hologram::kernels {
 
-// One entry a spatial axis.
+// One entry a spatial axis. Output position o meets tap k at input o * stride + k * dilation -
+// pad_begin, which may lie outside the input.
 struct Window {
   Dims input, size, stride, dilation, pad_begin, pad_end, output;
+
+  // Output positions along the last axis; how many such rows there are.
+  int64_t row_length() const { return output.back(); }
+  int64_t rows() const { return output.product(0, output.rank() - 1); }
 };
 
+// One tap of the kernel over one row of output positions.
+struct TapRun {
+  int64_t tap;          // row-major number
+  int64_t first, last;  // the positions [first, last) of the row for which the tap is inside
+  int64_t offset;       // the input element under position 0 (which need not be inside)
+};
+
+// Calls f(TapRun) for every tap that meets row `row` inside the input, in order. Position i of the
+// run meets input element offset + i * stride of the last axis: a loop that vectorises.
+template <typename F>
+void for_each_run(const Window& w, int64_t row, const F& f) {
+  const size_t last = w.output.rank() - 1;
+  int64_t origin[kMaxRank], taps[kMaxRank] = {};
+  for (size_t axis = last; axis-- > 0; row /= w.output[axis])
+    origin[axis] = row % w.output[axis] * w.stride[axis] - w.pad_begin[axis];
+  const int64_t stride = w.stride[last], width = w.size[last];
+  for (int64_t tap = 0;; tap += width) {
+    int64_t offset = 0;
+    bool inside = true;
+    for (size_t axis = 0; axis < last; ++axis) {
+      const int64_t at = origin[axis] + taps[axis] * w.dilation[axis];
+      inside &= at >= 0 && at < w.input[axis];
+      offset = offset * w.input[axis] + at;
+    }
+    for (int64_t k = 0; inside && k < width; ++k) {
+      const int64_t shift = k * w.dilation[last] - w.pad_begin[last];
+      const int64_t room = w.input[last] - 1 - shift;
+      const int64_t first = shift < 0 ? (stride - 1 - shift) / stride : 0;
+      const int64_t end = room < 0 ? 0 : std::min(w.output[last], room / stride + 1);
+      if (first < end) f(TapRun{tap + k, first, end, offset * w.input[last] + shift});
+    }
+    size_t axis = last;
+    while (axis > 0 && ++taps[axis - 1] == w.size[axis - 1]) taps[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
 // Reads strides, dilations, pads and auto_pad of a node. `input` and `size` have one entry a
-// spatial axis. `ceil_mode`: a last window that is only partly inside counts, if it starts inside.
+// spatial axis. `ceil_mode`: a last window that is only partly inside counts, if it does not start
+// in the padding at the end.
 Result<Window> make_window(const KernelContext& c, const Dims& input, const Dims& size,
                            bool ceil_mode = false);
 
@@ -21,5 +64,19 @@ Result<Window> make_window(const KernelContext& c, const Dims& input, const Dims
 Result<Window> make_window(std::string_view auto_pad, std::span<const int64_t> strides,
                            std::span<const int64_t> dilations, std::span<const int64_t> pads,
                            const Dims& input, const Dims& size, bool ceil_mode);
+
+// The window of a transposed convolution, seen from its result: `input` is the result's size and
+// `output` the node's input, so that for_each_run says where each product is added.
+Result<Window> make_transposed_window(const KernelContext& c, const Dims& input, const Dims& size);
+
+// Whether the lists of a node fit `rank` spatial axes and are in range.
+Status check_window(std::string_view auto_pad, std::span<const int64_t> size,
+                    std::span<const int64_t> strides, std::span<const int64_t> dilations,
+                    std::span<const int64_t> pads, size_t rank);
+
+// The axes after the first two.
+inline Dims spatial_dims(const Dims& dims) {
+  return dims.rank() < 2 ? Dims() : Dims(std::span(dims.begin() + 2, dims.rank() - 2));
+}
 
 }  // namespace hologram::kernels
