@@ -134,7 +134,7 @@ TEST(BadInput, DirectoriesThatLieAreRefused) {
   refused([](TensorInfo& i) { i.curve[1].nmse = NAN; });
   refused([](TensorInfo& i) { i.curve[1].max_error = -1; });
   refused([](TensorInfo& i) { i.fragments[0].offset = UINT64_MAX - 5; });
-  refused([](TensorInfo& i) { i.fragments[0].offset = 3; });
+  refused([](TensorInfo& i) { i.fragments[0].offset = 1 << 20; });
   refused([](TensorInfo& i) { i.fragments[0].size = UINT64_MAX; });
   refused([](TensorInfo& i) { i.fragments[0].size = 3; });
   EXPECT_FALSE(

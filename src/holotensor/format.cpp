@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "holotensor/byte_io.h"
+#include "holotensor/htns.h"
 #include "support/hash.h"
 
 namespace hologram::holotensor {
@@ -92,9 +93,10 @@ Result<TensorInfo> parse_tensor(ByteReader& in, const FileHeader& header) {
     entry.offset = in.varint();
     entry.size = in.varint();
     entry.hash = in.get<uint64_t>();
-    if (entry.offset < begin || entry.offset > header.file_size ||
-        entry.size > header.file_size - entry.offset || entry.size < kFragmentHeaderSize)
+    if (entry.offset > header.file_size - begin ||
+        entry.size > header.file_size - begin - entry.offset || entry.size < kFragmentHeaderSize)
       return bad("a fragment that lies outside the file");
+    entry.offset += begin;
     stored += entry.size;
   }
   if (!in.ok()) return bad("the directory ends inside it");
@@ -125,7 +127,12 @@ Result<FileHeader> parse_header(std::span<const std::byte> bytes) {
     return fail(ErrorCode::corrupt, "{} bytes are too few for a HoloTensor header of {}",
                 bytes.size(), kFileHeaderSize);
   ByteReader in(bytes.first(kFileHeaderSize));
-  if (in.get<uint32_t>() != kFileMagic)
+  const uint32_t magic = in.get<uint32_t>();
+  if (is_htns(bytes))
+    return fail(ErrorCode::unsupported,
+                "a file of the older HTNS format; decode_htns() reads it, and encoding its tensor "
+                "again makes a .ht file");
+  if (magic != kFileMagic)
     return fail(ErrorCode::corrupt, "not a HoloTensor file: it does not begin with HOLT");
   const uint32_t version = in.get<uint32_t>();
   if (hash64(bytes.first(kFileHeaderSize - 8)) !=

@@ -49,6 +49,8 @@ std::vector<std::byte> write_header(const FileHeader& header);
 // `bytes` holds at least kFileHeaderSize. Checks magic, version, checksum and sizes.
 Result<FileHeader> parse_header(std::span<const std::byte> bytes);
 
+// Offsets of fragments count from the end of the directory here, whose size is not known yet;
+// parse_directory() gives them from the start of the file.
 std::vector<std::byte> write_directory(std::span<const TensorInfo> tensors);
 // `stored` is the header's directory_stored bytes. Every field is checked: counts, ranges inside
 // file_size, shapes that overflow, curves that are not numbers, ids that do not match.

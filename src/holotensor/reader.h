@@ -1,4 +1,4 @@
-// Reader: opens a `.ht` file or section, or an older HTNS file, through any random-access bytes.
+// Reader: opens a `.ht` file or section through any random-access bytes. Older HTNS files: htns.h.
 #pragma once
 
 #include <filesystem>

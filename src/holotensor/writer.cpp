@@ -58,28 +58,23 @@ Status in_file_order(std::span<const TensorInfo> tensors, Place place) {
 
 // The header and the directory of `tensors`, whose offsets become those in the file.
 std::vector<std::byte> make_front(std::vector<TensorInfo>& tensors) {
-  // Offsets depend on the directory's stored size, which depends on the offsets: they are written
-  // relative first, and the directory is stored plain if compression does not settle.
   FileHeader header{.tensor_count = static_cast<uint32_t>(tensors.size())};
-  Compressed directory;
-  uint64_t front = 0;
-  for (int attempt = 0;; ++attempt) {
-    uint64_t at = front;
-    (void)in_file_order(tensors, [&](size_t t, size_t i) -> Status {
-      tensors[t].fragments[i].offset = at;
-      at += tensors[t].fragments[i].size;
-      return {};
-    });
-    header.file_size = at;
-    std::unordered_map<uint64_t, const TensorInfo*> first;
-    for (TensorInfo& info : tensors)
-      info.fragments = first.try_emplace(info.id, &info).first->second->fragments;
-    auto raw = write_directory(tensors);
-    header.directory_raw = raw.size();
-    directory = attempt < 8 ? compress(raw, 9) : Compressed{Codec::none, std::move(raw)};
-    if (kFileHeaderSize + directory.bytes.size() == front) break;
-    front = kFileHeaderSize + directory.bytes.size();
-  }
+  uint64_t at = 0;
+  (void)in_file_order(tensors, [&](size_t t, size_t i) -> Status {
+    tensors[t].fragments[i].offset = at;
+    at += tensors[t].fragments[i].size;
+    return {};
+  });
+  std::unordered_map<uint64_t, const TensorInfo*> first;
+  for (TensorInfo& info : tensors)
+    info.fragments = first.try_emplace(info.id, &info).first->second->fragments;
+  const auto raw = write_directory(tensors);
+  const Compressed directory = compress(raw, 9);
+  const uint64_t front = kFileHeaderSize + directory.bytes.size();
+  for (TensorInfo& info : tensors)
+    for (FragmentEntry& entry : info.fragments) entry.offset += front;
+  header.file_size = front + at;
+  header.directory_raw = raw.size();
   header.directory_codec = directory.codec;
   header.directory_stored = directory.bytes.size();
   header.directory_hash = hash64(directory.bytes);
