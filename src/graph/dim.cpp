@@ -120,6 +120,8 @@ Dim smaller(const Dim& a, const Dim& b) {
 Dim larger(const Dim& a, const Dim& b) {
   if (numbers(a, b)) return std::max(a.value(), b.value());
   if (equal_dims(a, b)) return a;
+  // Sizes are never negative, and only a difference of them can be.
+  if (is(b, 0) && !is_unknown(a) && a.symbol().find('-') == std::string::npos) return a;
   return combine(">", a, b);
 }
 Dim product(std::span<const Dim> dims) {

@@ -58,6 +58,10 @@ Result<std::vector<Value>> read_values(const fs::path& set, const char* prefix,
     const fs::path file = set / (prefix + std::to_string(i) + ".pb");
     if (!fs::exists(file)) return fail(ErrorCode::not_found, "no {}", file.string());
     HOLOGRAM_TRY(Value value, onnx::read_value_file(file, types[i]));
+    // The suite of ONNX 1.12 stores bf16 as its bits.
+    if (types[i].is_tensor() && types[i].dtype == DType::bf16 && value.is_tensor() &&
+        value.tensor.dtype == DType::u16)
+      value.tensor.dtype = DType::bf16;
     values.push_back(std::move(value));
   }
   return values;

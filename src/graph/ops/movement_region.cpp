@@ -15,6 +15,7 @@ constexpr int64_t kEnd = std::numeric_limits<int32_t>::max();
 Dim slice_count(const Dim& size, int64_t start, int64_t end, int64_t step) {
   if (step == -1 && end <= -kEnd && (start == -1 || start >= kEnd)) return size;
   if (step < 0) return unknown_dim();
+  if (end <= -kEnd) return 0;
   Dim count = 0;
   if (start >= 0 && end >= kEnd) {
     count = start == 0 ? size : larger(size - start, 0);
@@ -93,6 +94,7 @@ Status split(InferContext& c) {
   if (sizes && static_cast<int64_t>(sizes->size()) < outputs)
     return fail(ErrorCode::shape_mismatch, "{} sizes for {} outputs", sizes->size(), outputs);
   const Dim size = (*in)[axis];
+  const auto* contents = in->rank() == 1 ? c.contents(0) : nullptr;
   int64_t at = 0;
   for (int64_t i = 0; i < outputs; ++i) {
     std::vector<Dim> dims = in->dims();
@@ -104,10 +106,15 @@ Status split(InferContext& c) {
       const int64_t part =
           std::clamp<int64_t>(size.value() - at, 0, (size.value() + count - 1) / count);
       dims[axis] = part;
-      at += part;
     }
     if (!dims[axis].is_symbol() && dims[axis].value() < 0)
       return fail(ErrorCode::invalid_argument, "a part of {} elements", dims[axis].value());
+    if (!dims[axis].is_symbol()) {
+      const int64_t begin = at;
+      at += dims[axis].value();
+      if (contents && at <= static_cast<int64_t>(contents->size()))
+        c.set_contents(i, {contents->begin() + begin, contents->begin() + at});
+    }
     c.set_shape(i, Shape(std::move(dims)));
   }
   return {};

@@ -103,8 +103,8 @@ Status parse(std::string_view text, DType to, Block& block, int64_t i) {
     // Beyond a double: from_chars leaves it to us which end it is.
     if (error == std::errc::result_out_of_range)
       value = std::strtod(std::string(trimmed).c_str(), nullptr);
-    // Rounded once from the text, as a reader of that type would.
-    if (to == DType::f32 && std::isfinite(value)) {
+    // What was written as an f32 is read as that f32: exactly, not as the digits' own value.
+    if ((to == DType::f32 || is_small_float(to)) && std::isfinite(value)) {
       float narrow;
       if (whole(narrow)) value = narrow;
     }
