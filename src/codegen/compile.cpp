@@ -36,9 +36,9 @@ struct Compilation {
   uint64_t scratch_per_thread = 0;
 };
 
-Status write_ir(Compilation& c, const isa::Program& program, const Target& target) {
+Status write_ir(Compilation& c, const isa::Program& program, const Target& target, Effort effort) {
   HOLOGRAM_CHECK(isa::verify(program));
-  HOLOGRAM_TRY(c.machine, Machine::of(target));
+  HOLOGRAM_TRY(c.machine, Machine::of(target, effort));
   c.module = std::make_unique<llvm::Module>(program.name, c.context);
   c.machine->prepare(*c.module);
   llvm::Function* const entry = declare_entry(*c.module);
@@ -60,9 +60,9 @@ Status write_ir(Compilation& c, const isa::Program& program, const Target& targe
 
 }  // namespace
 
-Result<isa::NativeCode> compile(const isa::Program& program, const Target& target) {
+Result<isa::NativeCode> compile(const isa::Program& program, const Target& target, Effort effort) {
   Compilation c;
-  HOLOGRAM_CHECK(write_ir(c, program, target));
+  HOLOGRAM_CHECK(write_ir(c, program, target, effort));
   c.machine->optimise(*c.module);
   HOLOGRAM_TRY(const auto object, c.machine->assemble(*c.module));
   HOLOGRAM_TRY(LinkedCode linked, link_object(std::as_bytes(std::span(object)), kEntry));
@@ -78,7 +78,7 @@ Result<isa::NativeCode> compile(const isa::Program& program, const Target& targe
 Result<std::string> compile_to_ir(const isa::Program& program, const Target& target,
                                   bool optimised) {
   Compilation c;
-  HOLOGRAM_CHECK(write_ir(c, program, target));
+  HOLOGRAM_CHECK(write_ir(c, program, target, Effort::full));
   if (optimised) c.machine->optimise(*c.module);
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -4,6 +4,7 @@
 // for each level it has compiled for.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "codegen/target.h"
@@ -13,9 +14,16 @@
 
 namespace hologram::codegen {
 
+// How much time the compiler may take. The results of the code are the same.
+enum class Effort : uint8_t {
+  full,   // the code is as fast as it gets
+  quick,  // compiled some times sooner, runs slower: for programs that run once
+};
+
 // Machine code of `program` for `target`: verified, position independent, without outside symbols.
 // verify_error for a program that breaks a rule of the ISA; anything else is a defect (internal).
-Result<isa::NativeCode> compile(const isa::Program& program, const Target& target);
+Result<isa::NativeCode> compile(const isa::Program& program, const Target& target,
+                                Effort effort = Effort::full);
 
 // The LLVM IR that compile() hands to the machine code generator, for people: after optimisation,
 // or as first written.

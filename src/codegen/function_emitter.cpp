@@ -19,7 +19,7 @@ FunctionEmitter::FunctionEmitter(const isa::Program& program, const Target& targ
       single_(single_lane(program, kernel_.tree)),
       one_row_(runs_as_one_row()),
       width_(choose_width(kernel_, shapes_, one_row_)) {
-  main_ = std::make_unique<LaneEmitter>(kernel_, width_.main, shapes_);
+  if (width_.main > 0) main_ = std::make_unique<LaneEmitter>(kernel_, width_.main, shapes_);
   tail_ = std::make_unique<LaneEmitter>(kernel_, width_.tail, width_.tail == 1 ? single_ : shapes_);
 }
 

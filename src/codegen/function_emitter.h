@@ -40,6 +40,8 @@ class FunctionEmitter {
   void blocks_in_a_row(llvm::Value* blocks);
   void threads_of_block(const BlockStep& segment);
   void row(const BlockStep& segment, llvm::Value* first, llvm::Value* last, llvm::Value* careful);
+  llvm::Value* tail(const BlockStep& segment, llvm::Value* first, llvm::Value* last,
+                    llvm::Value* careful);
   void vector_of_threads(LaneEmitter& emitter, const BlockStep& segment, llvm::Value* x,
                          llvm::Value* mask, llvm::BasicBlock* give_up);
 

@@ -91,32 +91,19 @@ LaneEmitter::Lanes LaneEmitter::atomic(const Instruction& i) {
     Value* const address = b.CreateGEP(element, base_of(i), wide_index(i.a, read_scalar(i.a)));
     return {atomic_scalar(i, address, read_scalar(i.b), is_cas ? read_scalar(i.c) : nullptr)};
   }
-  // The lanes go through memory, so that a loop can take them one by one.
-  const auto spill = [&](Value* vector) {
-    llvm::AllocaInst* const slot = kernel_.slot(vector->getType());
-    b.CreateStore(vector, slot);
-    return slot;
-  };
   Value* const indices = spill(wide_index(i.a, read_vector(i.a)));
   Value* const operands = spill(read_vector(i.b));
   Value* const desired = is_cas ? spill(read_vector(i.c)) : nullptr;
   llvm::Type* const wide = LaneOps::with_lanes(element, lanes_);
   Value* const results = spill(llvm::Constant::getNullValue(wide));
-  Value* const active =
-      spill(b.CreateZExt(full_mask(), LaneOps::with_lanes(b.getInt8Ty(), lanes_)));
-  kernel_.count(kernel_.i64(0), kernel_.i64(lanes_), kernel_.i64(1), "lane", [&](Value* lane) {
+  for_each_active_lane([&](Value* lane) {
     const auto of_lane = [&](llvm::Type* type, Value* slot) {
       return b.CreateLoad(type, b.CreateGEP(type, slot, lane));
     };
-    llvm::BasicBlock* const run = kernel_.block_named("lane.active");
-    llvm::BasicBlock* const next = kernel_.block_named("lane.next");
-    b.CreateCondBr(b.CreateICmpNE(of_lane(b.getInt8Ty(), active), b.getInt8(0)), run, next);
-    b.SetInsertPoint(run);
     Value* const address = b.CreateGEP(element, base_of(i), of_lane(b.getInt64Ty(), indices));
     Value* const old = atomic_scalar(i, address, of_lane(element, operands),
                                      desired ? of_lane(element, desired) : nullptr);
     b.CreateStore(old, b.CreateGEP(element, results, lane));
-    kernel_.go_to(next);
   });
   return {b.CreateLoad(wide, results), 0, true};
 }

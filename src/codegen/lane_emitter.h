@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
+#include "support/function_ref.h"
 
 namespace hologram::codegen {
 
@@ -68,6 +69,12 @@ class LaneEmitter {
   llvm::Value* wide_index(isa::Register r, llvm::Value* index);
   llvm::Value* row_address(const isa::Instruction& i, llvm::Type* element);
   llvm::Value* full_mask();
+  bool has_masked_access(DType type, bool is_load, bool in_a_row) const;
+  llvm::Value* load_lane_by_lane(const isa::Instruction& i);
+  void store_lane_by_lane(const isa::Instruction& i, llvm::Value* value);
+  // Into memory, so that a loop can take the lanes one by one.
+  llvm::Value* spill(llvm::Value* vector);
+  void for_each_active_lane(FunctionRef<void(llvm::Value*)> body);
 
   // lane_atomics.cpp
   Lanes atomic(const isa::Instruction& i);

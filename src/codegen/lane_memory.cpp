@@ -22,6 +22,63 @@ Value* LaneEmitter::wide_index(isa::Register r, Value* index) {
                                                                : b.CreateZExt(index, wide);
 }
 
+Value* LaneEmitter::spill(Value* vector) {
+  llvm::AllocaInst* const slot = kernel_.slot(vector->getType());
+  b.CreateStore(vector, slot);
+  return slot;
+}
+
+void LaneEmitter::for_each_active_lane(FunctionRef<void(Value*)> body) {
+  Value* const active =
+      mask_ ? spill(b.CreateZExt(mask_, LaneOps::with_lanes(b.getInt8Ty(), lanes_))) : nullptr;
+  kernel_.count(kernel_.i64(0), kernel_.i64(lanes_), kernel_.i64(1), "lane", [&](Value* lane) {
+    if (!active) return body(lane);
+    llvm::BasicBlock* const run = kernel_.block_named("lane.active");
+    llvm::BasicBlock* const next = kernel_.block_named("lane.next");
+    Value* const is_active = b.CreateLoad(b.getInt8Ty(), b.CreateGEP(b.getInt8Ty(), active, lane));
+    b.CreateCondBr(b.CreateICmpNE(is_active, b.getInt8(0)), run, next);
+    b.SetInsertPoint(run);
+    body(lane);
+    kernel_.go_to(next);
+  });
+}
+
+// Under a mask LLVM writes what the machine has no instruction for as a branch a lane, again and
+// again; a loop over the lanes is shorter, and sooner compiled.
+bool LaneEmitter::has_masked_access(DType type, bool is_load, bool in_a_row) const {
+  const Level level = kernel_.target.level();
+  if (in_a_row && level == Level::v4) return true;
+  if (bits_of(type) < 32 || level == Level::v2) return false;
+  return level == Level::v4 || is_load || in_a_row;
+}
+
+Value* LaneEmitter::load_lane_by_lane(const Instruction& i) {
+  llvm::Type* const element = ops_.memory_type(i.type);
+  llvm::Type* const wide = LaneOps::with_lanes(element, lanes_);
+  const Align align(size_of(i.type));
+  Value* const indices = spill(wide_index(i.a, read_vector(i.a)));
+  Value* const results = spill(llvm::Constant::getNullValue(wide));
+  for_each_active_lane([&](Value* lane) {
+    Value* const index = b.CreateLoad(b.getInt64Ty(), b.CreateGEP(b.getInt64Ty(), indices, lane));
+    Value* const value =
+        b.CreateAlignedLoad(element, b.CreateGEP(element, base_of(i), index), align);
+    b.CreateStore(value, b.CreateGEP(element, results, lane));
+  });
+  return b.CreateLoad(wide, results);
+}
+
+void LaneEmitter::store_lane_by_lane(const Instruction& i, Value* value) {
+  llvm::Type* const element = ops_.memory_type(i.type);
+  const Align align(size_of(i.type));
+  Value* const indices = spill(wide_index(i.a, read_vector(i.a)));
+  Value* const values = spill(value);
+  for_each_active_lane([&](Value* lane) {
+    Value* const index = b.CreateLoad(b.getInt64Ty(), b.CreateGEP(b.getInt64Ty(), indices, lane));
+    Value* const of_lane = b.CreateLoad(element, b.CreateGEP(element, values, lane));
+    b.CreateAlignedStore(of_lane, b.CreateGEP(element, base_of(i), index), align);
+  });
+}
+
 // The address of lane 0 where the lanes' elements lie side by side.
 //
 // A 32-bit unsigned index may wrap around between two lanes, as `i - 1` does at i = 0. When all
@@ -47,8 +104,11 @@ LaneEmitter::Lanes LaneEmitter::load(const Instruction& i) {
     return {ops_.from_memory(i.type, b.CreateAlignedLoad(element, address, align))};
   }
   llvm::Type* const wide = LaneOps::with_lanes(element, lanes_);
+  const bool in_a_row = index.is_linear() && index.stride == 1;
   Value* value;
-  if (index.is_linear() && index.stride == 1) {
+  if (mask_ && !has_masked_access(i.type, true, in_a_row)) {
+    value = load_lane_by_lane(i);
+  } else if (in_a_row) {
     Value* const address = row_address(i, element);
     value = mask_ ? static_cast<Value*>(b.CreateMaskedLoad(wide, address, align, mask_,
                                                            llvm::Constant::getNullValue(wide)))
@@ -77,7 +137,9 @@ void LaneEmitter::store(const Instruction& i) {
     return;
   }
   Value* const value = ops_.to_memory(i.type, read_vector(i.b));
-  if (index.is_linear() && index.stride == 1) {
+  const bool in_a_row = index.is_linear() && index.stride == 1;
+  if (mask_ && !has_masked_access(i.type, false, in_a_row)) return store_lane_by_lane(i, value);
+  if (in_a_row) {
     Value* const address = row_address(i, element);
     if (mask_)
       b.CreateMaskedStore(value, address, align, mask_);

@@ -38,10 +38,10 @@ const llvm::Target* x86() {
 
 }  // namespace
 
-Result<Machine*> Machine::of(const Target& target) {
+Result<Machine*> Machine::of(const Target& target, Effort effort) {
   thread_local std::vector<std::unique_ptr<Machine>> machines;
   for (const auto& known : machines)
-    if (known->target_.level() == target.level() &&
+    if (known->target_.level() == target.level() && known->effort_ == effort &&
         known->target_.tuned_for() == target.tuned_for())
       return known.get();
   if (!x86()) return fail(ErrorCode::internal, "LLVM has no x86-64 code generator");
@@ -49,9 +49,10 @@ Result<Machine*> Machine::of(const Target& target) {
   options.UniqueSectionNames = false;
   std::unique_ptr<llvm::TargetMachine> machine(x86()->createTargetMachine(
       kTriple, llvm::StringRef(target.level_name()), "", options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm::CodeModel::Small,
+      effort == Effort::full ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
   if (!machine) return fail(ErrorCode::internal, "LLVM does not know {}", target.level_name());
-  machines.push_back(std::unique_ptr<Machine>(new Machine(target, std::move(machine))));
+  machines.push_back(std::unique_ptr<Machine>(new Machine(target, effort, std::move(machine))));
   return machines.back().get();
 }
 
@@ -86,8 +87,13 @@ void Machine::optimise(llvm::Module& module) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
 
+  const auto run = [&](llvm::FunctionPassManager& wanted) {
+    for (llvm::Function& function : module)
+      if (!function.isDeclaration()) wanted.run(function, functions);
+  };
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  if (effort_ == Effort::quick) return run(passes);
   passes.addPass(llvm::EarlyCSEPass(true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setMaxIterations(1)));
@@ -95,8 +101,7 @@ void Machine::optimise(llvm::Module& module) {
                                                        /*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::DCEPass());
-  for (llvm::Function& function : module)
-    if (!function.isDeclaration()) passes.run(function, functions);
+  run(passes);
 }
 
 Result<llvm::SmallVector<char, 0>> Machine::assemble(llvm::Module& module) {

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "codegen/compile.h"
 #include "codegen/target.h"
 #include "support/result.h"
 
@@ -17,7 +18,7 @@ namespace hologram::codegen {
 class Machine {
  public:
   // This thread's machine for `target`; it lives as long as the thread.
-  static Result<Machine*> of(const Target& target);
+  static Result<Machine*> of(const Target& target, Effort effort);
 
   // Gives a new module and its entry function what the target needs.
   void prepare(llvm::Module& module) const;
@@ -28,10 +29,11 @@ class Machine {
   Result<llvm::SmallVector<char, 0>> assemble(llvm::Module& module);
 
  private:
-  Machine(const Target& target, std::unique_ptr<llvm::TargetMachine> machine)
-      : target_(target), machine_(std::move(machine)) {}
+  Machine(const Target& target, Effort effort, std::unique_ptr<llvm::TargetMachine> machine)
+      : target_(target), effort_(effort), machine_(std::move(machine)) {}
 
   Target target_;
+  Effort effort_;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

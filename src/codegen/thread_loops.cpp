@@ -54,13 +54,16 @@ void FunctionEmitter::threads_of_block(const BlockStep& segment) {
 // Threads [first, last) along x: as many as possible in vectors with all lanes, what is left or
 // given up by the tail emitter.
 void FunctionEmitter::row(const BlockStep& segment, Value* first, Value* last, Value* careful) {
+  if (!main_) {
+    tail(segment, first, last, careful);
+    return;
+  }
   BasicBlock* const before = b.GetInsertBlock();
   BasicBlock* const head = kernel_.block_named("row");
   BasicBlock* const main = kernel_.block_named("vector");
-  BasicBlock* const main_done = kernel_.block_named("vector.done");
   BasicBlock* const given_up = kernel_.block_named("given.up");
   BasicBlock* const short_row = kernel_.block_named("row.short");
-  BasicBlock* const tail = kernel_.block_named("tail");
+  BasicBlock* const rest = kernel_.block_named("row.rest");
   BasicBlock* const end = kernel_.block_named("row.end");
   Value* const width = kernel_.i64(width_.main);
 
@@ -73,42 +76,45 @@ void FunctionEmitter::row(const BlockStep& segment, Value* first, Value* last, V
 
   b.SetInsertPoint(main);
   vector_of_threads(*main_, segment, x, nullptr, kernel_.tree.synchronises ? nullptr : given_up);
-  kernel_.go_to(main_done);
-  x->addIncoming(b.CreateAdd(x, width), main_done);
+  x->addIncoming(b.CreateAdd(x, width), b.GetInsertBlock());
   b.CreateBr(head);
 
   b.SetInsertPoint(short_row);
-  b.CreateCondBr(b.CreateICmpEQ(left, kernel_.i64(0)), end, tail);
+  b.CreateCondBr(b.CreateICmpEQ(left, kernel_.i64(0)), end, rest);
   b.SetInsertPoint(given_up);
   Value* const given_up_end = b.CreateAdd(x, width);
-  b.CreateBr(tail);
+  kernel_.go_to(rest);
+  llvm::PHINode* const rest_end = b.CreatePHI(b.getInt64Ty(), 2);
+  rest_end->addIncoming(last, short_row);
+  rest_end->addIncoming(given_up_end, given_up);
+  Value* const next = tail(segment, x, rest_end, careful);
+  x->addIncoming(next, b.GetInsertBlock());
+  b.CreateBr(head);
+  b.SetInsertPoint(end);
+}
 
-  b.SetInsertPoint(tail);
-  llvm::PHINode* const t = b.CreatePHI(b.getInt64Ty(), 3, "t");
-  llvm::PHINode* const tail_end = b.CreatePHI(b.getInt64Ty(), 3);
-  t->addIncoming(x, short_row);
-  t->addIncoming(x, given_up);
-  tail_end->addIncoming(last, short_row);
-  tail_end->addIncoming(given_up_end, given_up);
+// Threads [first, last), at least one of them; returns `last`.
+Value* FunctionEmitter::tail(const BlockStep& segment, Value* first, Value* last, Value* careful) {
+  BasicBlock* const before = b.GetInsertBlock();
+  BasicBlock* const turn = kernel_.block_named("tail");
+  BasicBlock* const end = kernel_.block_named("tail.end");
+  kernel_.go_to(turn);
+  llvm::PHINode* const t = b.CreatePHI(b.getInt64Ty(), 2, "t");
+  t->addIncoming(first, before);
   Value* step = kernel_.i64(1);
   Value* mask = nullptr;
   if (width_.tail > 1) {
-    const auto at_most = [&](Value* a, Value* limit) {
-      return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, limit);
-    };
     Value* const most = b.CreateSelect(careful, kernel_.i64(1), kernel_.i64(width_.tail));
-    step = at_most(b.CreateSub(tail_end, t), most);
+    step = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateSub(last, t), most);
     Value* const count = kernel_.ops.splat(b.CreateTrunc(step, b.getInt32Ty()), width_.tail);
     mask = b.CreateICmpULT(kernel_.ops.lane_numbers(b.getInt32Ty(), width_.tail), count);
   }
   vector_of_threads(*tail_, segment, t, mask, nullptr);
   Value* const next = b.CreateAdd(t, step);
-  BasicBlock* const tail_done = b.GetInsertBlock();
-  t->addIncoming(next, tail_done);
-  tail_end->addIncoming(tail_end, tail_done);
-  x->addIncoming(next, tail_done);
-  b.CreateCondBr(b.CreateICmpULT(next, tail_end), tail, head);
+  t->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpULT(next, last), turn, end);
   b.SetInsertPoint(end);
+  return next;
 }
 
 void FunctionEmitter::vector_of_threads(LaneEmitter& emitter, const BlockStep& segment, Value* x,

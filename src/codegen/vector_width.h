@@ -6,7 +6,8 @@
 namespace hologram::codegen {
 
 struct VectorWidth {
-  unsigned main = 1;  // all lanes active: a whole number of machine vectors
+  // All lanes active: a whole number of machine vectors. 0: everything runs as the tail does.
+  unsigned main = 1;
   unsigned tail = 1;  // what is left over: one vector under a mask, or thread by thread
 };
 

@@ -4,7 +4,10 @@
 // they start.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
 #include "codegen/compile.h"
 #include "codegen/testing/native_program.h"
@@ -33,59 +36,83 @@ constexpr auto kTolerance = [](Opcode, DType type) -> uint64_t {
   return type == DType::f64 ? 4 : type == DType::f32 ? 2 : 1;
 };
 
+struct Attempt {
+  Target target;
+  Effort effort;
+  uint64_t cut;  // where the blocks are split between two calls, as two workers would
+};
+
 // What is wrong with native code of `program` on the inputs of `c`; empty if nothing is.
-std::string complaint(const RandomCase& c, const isa::Program& program, const Target& target,
-                      uint64_t cut) {
+std::string complaint(const RandomCase& c, const isa::Program& program, const Attempt& attempt) {
   Arrays expected = c.arrays, got = c.arrays;
-  if (auto done = isa::interpret(program, c.shape, c.arguments(expected), {.max_steps = 1 << 20});
+  if (auto done = isa::interpret(program, c.shape, c.arguments(expected),
+                                 {.parallel = false, .max_steps = 1 << 20});
       !done)
     return "interpreter: " + done.error().to_string();
-  const auto code = compile(program, target);
+  const auto code = compile(program, attempt.target, attempt.effort);
   if (!code) return "compiler: " + code.error().to_string();
   const auto native = NativeProgram::load(*code);
   if (!native) return native.error().to_string();
-  // As two workers would share it.
   const uint64_t blocks = uint64_t{c.shape.grid[0]} * c.shape.grid[1] * c.shape.grid[2];
-  const uint32_t trap = native->run(c.shape, c.arguments(got), 0, cut % (blocks + 1)) |
-                        native->run(c.shape, c.arguments(got), cut % (blocks + 1), blocks);
+  const uint64_t cut = attempt.cut % (blocks + 1);
+  const uint32_t trap = native->run(c.shape, c.arguments(got), 0, cut) |
+                        native->run(c.shape, c.arguments(got), cut, blocks);
   if (trap != 0) return "native code trapped";
   return isa::testing::difference(c, expected, got, kTolerance);
 }
 
-void compare(uint64_t seed, FloatMode mode, const Target& target) {
+std::string compare(uint64_t seed, FloatMode mode, const Attempt& attempt) {
   const RandomCase c = draw_case(seed, mode);
-  const std::string wrong = complaint(c, c.program, target, seed);
-  if (wrong.empty()) return;
+  const std::string wrong = complaint(c, c.program, attempt);
+  if (wrong.empty()) return {};
   const isa::Program small = reduce(c.program, [&](const isa::Program& candidate) {
-    const std::string still = complaint(c, candidate, target, seed);
+    const std::string still = complaint(c, candidate, attempt);
     return !still.empty() && !still.starts_with("interpreter");
   });
-  FAIL() << "seed " << seed << ", " << target.level_name() << ", block " << c.shape.block[0] << " "
-         << c.shape.block[1] << " " << c.shape.block[2] << ": " << wrong
-         << "\nreduced: " << complaint(c, small, target, seed) << "\n"
-         << isa::disassemble(small);
+  return fmt::format("seed {}, {}, block {} {} {}: {}\nreduced: {}\n{}", seed,
+                     attempt.target.level_name(), c.shape.block[0], c.shape.block[1],
+                     c.shape.block[2], wrong, complaint(c, small, attempt),
+                     isa::disassemble(small));
 }
 
-class NativeDifferential : public ::testing::TestWithParam<FloatMode> {};
-
-TEST_P(NativeDifferential, RandomProgramsGiveWhatTheInterpreterGives) {
-  const uint64_t cases = setting("DIFFERENTIAL_CASES", 1200);
+// Compares `cases` programs; every one on one level, the levels take turns.
+void compare_many(uint64_t cases, FloatMode mode, Effort effort) {
   const uint64_t first = setting("DIFFERENTIAL_SEED", 1);
   const auto host = Target::host();
   ASSERT_TRUE(host) << host.error().to_string();
-  // Every program on one level; the levels take turns.
-  for (uint64_t seed = first; seed < first + cases; ++seed) {
-    const Level level = static_cast<Level>(seed % (static_cast<uint64_t>(host->level()) + 1));
-    compare(seed, GetParam(), Target(level));
-    if (HasFatalFailure()) return;
-  }
+  const uint64_t levels = static_cast<uint64_t>(host->level()) + 1;
+  std::atomic<uint64_t> next = first;
+  std::mutex mutex;
+  std::string failure;
+  const auto work = [&] {
+    for (uint64_t seed = next++; seed < first + cases; seed = next++) {
+      const Target target(static_cast<Level>(seed % levels));
+      const std::string wrong = compare(seed, mode, {target, effort, seed});
+      if (wrong.empty()) continue;
+      const std::scoped_lock lock(mutex);
+      if (failure.empty()) failure = wrong;
+      next = first + cases;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failure, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, NativeDifferential,
-                         ::testing::Values(FloatMode::exact, FloatMode::math),
-                         [](const auto& mode) {
-                           return mode.param == FloatMode::exact ? "exact" : "math";
-                         });
+TEST(NativeDifferential, ExactProgramsCompiledQuickly) {
+  compare_many(setting("DIFFERENTIAL_CASES", 1300), FloatMode::exact, Effort::quick);
+}
+TEST(NativeDifferential, MathProgramsCompiledQuickly) {
+  compare_many(setting("DIFFERENTIAL_CASES", 700), FloatMode::math, Effort::quick);
+}
+TEST(NativeDifferential, ExactProgramsCompiledFully) {
+  compare_many(setting("DIFFERENTIAL_CASES", 250), FloatMode::exact, Effort::full);
+}
+TEST(NativeDifferential, MathProgramsCompiledFully) {
+  compare_many(setting("DIFFERENTIAL_CASES", 150), FloatMode::math, Effort::full);
+}
 
 }  // namespace
 }  // namespace hologram::codegen

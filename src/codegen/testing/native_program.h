@@ -36,32 +36,57 @@ class NativeProgram {
     return program;
   }
 
-  // Runs blocks [first, last) (all by default) on this thread and returns the TrapCode.
+  // A launch with everything it needs, to be run again and again. The program must outlive it.
+  class Launch {
+   public:
+    Launch(const NativeProgram& program, const isa::LaunchShape& shape,
+           std::span<const isa::Argument> arguments)
+        : entry_(program.entry_) {
+      for (const isa::Argument& a : arguments) {
+        words_.push_back(a.data ? reinterpret_cast<uint64_t>(a.data) : a.bits);
+        lengths_.push_back(a.count);
+      }
+      blocks_ = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+      const uint64_t bytes =
+          program.scratch_.scratch_bytes(shape.block_threads(), shape.shared_bytes);
+      scratch_.assign(bytes + 64, std::byte{0xa5});
+      aligned_ = scratch_.data();
+      size_t space = scratch_.size();
+      std::align(64, bytes, aligned_, space);
+      launch_ = {.grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+                 .block = {shape.block[0], shape.block[1], shape.block[2]},
+                 .parameters = words_.data(),
+                 .lengths = lengths_.data(),
+                 .shared_bytes = shape.shared_bytes,
+                 .trap = nullptr};
+    }
+    Launch(const Launch&) = delete;
+
+    // Runs blocks [first, last) (all by default) on this thread and returns the TrapCode.
+    uint32_t operator()(uint64_t first = 0, uint64_t last = ~uint64_t{0}) const {
+      uint32_t trap = 0;
+      isa::NativeLaunch launch = launch_;
+      launch.trap = &trap;
+      entry_(&launch, first, std::min(last, blocks_), aligned_);
+      return trap;
+    }
+
+   private:
+    isa::NativeEntry entry_;
+    std::vector<uint64_t> words_, lengths_;
+    std::vector<std::byte> scratch_;
+    void* aligned_ = nullptr;
+    uint64_t blocks_ = 0;
+    isa::NativeLaunch launch_;
+  };
+
+  Launch prepare(const isa::LaunchShape& shape, const std::vector<isa::Argument>& arguments) const {
+    return Launch(*this, shape, arguments);
+  }
   uint32_t run(const isa::LaunchShape& shape, std::span<const isa::Argument> arguments,
                uint64_t first = 0, uint64_t last = ~uint64_t{0}) const {
-    std::vector<uint64_t> words, lengths;
-    for (const isa::Argument& a : arguments) {
-      words.push_back(a.data ? reinterpret_cast<uint64_t>(a.data) : a.bits);
-      lengths.push_back(a.count);
-    }
-    uint32_t trap = 0;
-    isa::NativeLaunch launch{.grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
-                             .block = {shape.block[0], shape.block[1], shape.block[2]},
-                             .parameters = words.data(),
-                             .lengths = lengths.data(),
-                             .shared_bytes = shape.shared_bytes,
-                             .trap = &trap};
-    const uint64_t bytes = scratch_.scratch_bytes(shape.block_threads(), shape.shared_bytes);
-    std::vector<std::byte> scratch(bytes + 64, std::byte{0xa5});
-    void* aligned = scratch.data();
-    size_t space = scratch.size();
-    std::align(64, bytes, aligned, space);
-    const uint64_t blocks = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
-    entry_(&launch, first, std::min(last, blocks), aligned);
-    return trap;
+    return Launch(*this, shape, arguments)(first, last);
   }
-
-  isa::NativeEntry entry() const { return entry_; }
 
  private:
   std::shared_ptr<std::byte> memory_;
