@@ -66,6 +66,12 @@ Result<KernelFunction> KernelFunction::create(Parts parts) {
 
 Result<KernelFunction> KernelFunction::from_bundle(const KernelBundle& bundle,
                                                    std::string_view name, bool with_native) {
+  HOLOGRAM_TRY(Parts parts, parts_of(bundle, name, with_native));
+  return create(std::move(parts));
+}
+
+Result<KernelFunction::Parts> KernelFunction::parts_of(const KernelBundle& bundle,
+                                                       std::string_view name, bool with_native) {
   const std::optional<size_t> index = bundle.find(name);
   if (!index) return fail(ErrorCode::not_found, "there is no kernel '{}'", name);
   Parts parts;
@@ -86,7 +92,7 @@ Result<KernelFunction> KernelFunction::from_bundle(const KernelBundle& bundle,
   for (const isa::Parameter& p : parameters) hidden += extents(p);
   for (size_t i = 0; i + hidden < parameters.size(); ++i)
     parts.ranks.push_back(parameters[i].is_array ? std::max(extents(parameters[i]), 1u) : 0);
-  return create(std::move(parts));
+  return parts;
 }
 
 const isa::Program& KernelFunction::program() const { return state_->parts.program; }
@@ -94,6 +100,8 @@ const isa::Program& KernelFunction::program() const { return state_->parts.progr
 std::string_view KernelFunction::name() const {
   return state_ ? std::string_view(state_->parts.program.name) : "";
 }
+
+size_t KernelFunction::parameter_count() const { return state_ ? state_->parts.ranks.size() : 0; }
 
 std::string KernelFunction::signature() const {
   if (!state_) return "";

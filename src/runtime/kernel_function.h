@@ -82,9 +82,13 @@ class KernelFunction {
   // bundle's machine code, for bundles that are trusted.
   static Result<KernelFunction> from_bundle(const KernelBundle& bundle, std::string_view name,
                                             bool with_native);
+  static Result<Parts> parts_of(const KernelBundle& bundle, std::string_view name,
+                                bool with_native);
 
   const isa::Program& program() const;
   std::string_view name() const;
+  // Of the source's own parameters, which come first in the program.
+  size_t parameter_count() const;
   // "vector_add(a: f32[], b: f32[], c: f32[], n: u32)"
   std::string signature() const;
 
