@@ -1,7 +1,38 @@
+// Operators of networks on images and signals.
 #include "onnx/canonical.h"
 
 namespace hologram::onnx {
+namespace {
 
-std::span<const Rewrite> network_rewrites() { return {}; }
+// Before 20 the axis was an attribute, and 1 unless said.
+Status dft_axis(CanonicalContext& c) {
+  c.set_input(2, c.graph.constant(c.attributes().integer("axis", 1)));
+  c.node.attributes.erase("axis");
+  return {};
+}
+
+// Before 20 modes were named after two axes.
+Status grid_sample_mode(CanonicalContext& c) {
+  const auto mode = c.attributes().text("mode", "bilinear");
+  if (mode == "bilinear") c.node.attributes.set("mode", std::string("linear"));
+  if (mode == "bicubic") c.node.attributes.set("mode", std::string("cubic"));
+  return {};
+}
+
+// Before 16 coordinates were not shifted by half a pixel.
+Status roi_align_coordinates(CanonicalContext& c) {
+  c.node.attributes.set("coordinate_transformation_mode", std::string("output_half_pixel"));
+  return {};
+}
+
+constexpr Rewrite kRewrites[] = {
+    {"DFT", "", 20, dft_axis},
+    {"GridSample", "", 20, grid_sample_mode},
+    {"RoiAlign", "", 16, roi_align_coordinates},
+};
+
+}  // namespace
+
+std::span<const Rewrite> network_rewrites() { return kRewrites; }
 
 }  // namespace hologram::onnx

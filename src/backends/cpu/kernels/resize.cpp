@@ -1,31 +1,16 @@
 // Resize. Nearest moves elements; linear and cubic are weighted sums along one axis after another,
 // which is the same as the sum over all axes at once.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/resize_plan.h"
+#include "backends/cpu/kernels/saturate.h"
 
 namespace hologram::kernels {
 namespace {
-
-// A number in any type; integers round towards zero, as NumPy converts them, and saturate. The
-// tiny factor keeps sums such as 2.9999999999999996 of weights that add up to 1.
-template <typename T>
-T convert(double v) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(v);
-  } else {
-    using Limits = std::numeric_limits<T>;
-    v = std::trunc(v * (1 + 1e-12));
-    if (!(v > static_cast<double>(Limits::lowest()))) return v != v ? T(0) : Limits::lowest();
-    return v >= static_cast<double>(Limits::max()) ? Limits::max() : static_cast<T>(v);
-  }
-}
 
 // out[o][i][...] of one axis: rows of `inner` elements, weighted.
 template <typename A>
@@ -112,7 +97,7 @@ struct OutsideElement {
                        : type == DType::complex128 ? DType::f64
                                                    : type;
     (void)dispatch_number(part, [&]<typename N>() -> Status {
-      const N number = convert<N>(value);
+      const N number = saturated<N>(value);
       std::memcpy(bytes, &number, sizeof number);
       return {};
     });
@@ -193,9 +178,8 @@ Status run(KernelContext& c, const ResizeMode& mode, const ResizeAxes& axes) {
     HOLOGRAM_TRY(auto out, c.scratch<double>(y.count()));
     std::copy_n(x.as<T>(), x.count(), in.data());
     HOLOGRAM_CHECK(resize_weighted<double>(c, mode, axes, 1, in.data(), out.data()));
-    for (int64_t i = 0; i < y.count(); ++i) y.as<T>()[i] = convert<T>(out[i]);
-    if (x.dtype == DType::boolean)
-      for (int64_t i = 0; i < y.count(); ++i) y.as<T>()[i] = y.as<T>()[i] != 0;
+    for (int64_t i = 0; i < y.count(); ++i)
+      y.as<T>()[i] = x.dtype == DType::boolean ? static_cast<T>(out[i] != 0) : saturated<T>(out[i]);
     return {};
   });
 }
