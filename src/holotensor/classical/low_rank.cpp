@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "holotensor/classical/seeded_random.h"
 
@@ -14,13 +15,44 @@ namespace {
 
 using Matrix = std::vector<float>;
 
-// c = op(a) * b, row-major, `inner` terms a sum.
+// OpenBLAS has threads of its own that wait by spinning, and a number of them that is the
+// process's. We use one, and deal products over our own pool: nothing is oversubscribed, and the
+// bits do not depend on the number of threads. Callers take turns.
+class OneBlasThread {
+ public:
+  OneBlasThread() : lock_(mutex()), before_(openblas_get_num_threads()) {
+    openblas_set_num_threads(1);
+  }
+  ~OneBlasThread() { openblas_set_num_threads(before_); }
+  OneBlasThread(const OneBlasThread&) = delete;
+  OneBlasThread& operator=(const OneBlasThread&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::lock_guard<std::mutex> lock_;
+  int before_;
+};
+
+// c = op(a) * b, row-major, `inner` terms a sum; slices of rows, always the same ones.
 void multiply(bool transpose_a, size_t rows, size_t columns, size_t inner, const float* a,
-              size_t a_stride, const float* b, size_t b_stride, float* c) {
-  cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, CblasNoTrans,
-              static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner), 1.0f, a,
-              static_cast<int>(a_stride), b, static_cast<int>(b_stride), 0.0f, c,
-              static_cast<int>(columns));
+              size_t a_stride, const float* b, size_t b_stride, float* c, ThreadPool& pool) {
+  constexpr size_t kSlice = 256;
+  pool.parallel_for((rows + kSlice - 1) / kSlice, 1,
+                    [&](size_t begin, size_t end) {
+                      for (size_t slice = begin; slice < end; ++slice) {
+                        const size_t first = slice * kSlice, count = std::min(kSlice, rows - first);
+                        cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                                    CblasNoTrans, static_cast<int>(count),
+                                    static_cast<int>(columns), static_cast<int>(inner), 1.0f,
+                                    a + (transpose_a ? first : first * a_stride),
+                                    static_cast<int>(a_stride), b, static_cast<int>(b_stride), 0.0f,
+                                    c + first * columns, static_cast<int>(columns));
+                      }
+                    },
+                    Schedule::dynamic);
 }
 
 // Replaces the columns of a rows x columns matrix (rows >= columns) by an orthonormal basis.
@@ -66,18 +98,20 @@ Matrix leading_columns(const Matrix& matrix, size_t rows, size_t side, size_t ra
 
 // An orthonormal basis (rows x width) of nearly the range of the matrix's leading part.
 Result<Matrix> range_basis(std::span<const float> matrix, size_t rows, size_t columns, size_t width,
-                           const LowRankOptions& options) {
+                           const LowRankOptions& options, ThreadPool& pool) {
   SeededRandom random(options.seed);
   Matrix probe(columns * width);
   for (float& value : probe) value = static_cast<float>(random.normal());
   Matrix basis(rows * width);
-  multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width, basis.data());
+  multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width, basis.data(),
+           pool);
   HOLOGRAM_CHECK(orthonormalise(basis, rows, width));
   for (unsigned i = 0; i < options.power_iterations; ++i) {
-    multiply(true, columns, width, rows, matrix.data(), columns, basis.data(), width, probe.data());
+    multiply(true, columns, width, rows, matrix.data(), columns, basis.data(), width, probe.data(),
+             pool);
     HOLOGRAM_CHECK(orthonormalise(probe, columns, width));
-    multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width,
-             basis.data());
+    multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width, basis.data(),
+             pool);
     HOLOGRAM_CHECK(orthonormalise(basis, rows, width));
   }
   return basis;
@@ -86,7 +120,7 @@ Result<Matrix> range_basis(std::span<const float> matrix, size_t rows, size_t co
 }  // namespace
 
 Result<LowRankFactors> low_rank_factors(std::span<const float> matrix, size_t rows, size_t columns,
-                                        const LowRankOptions& options) {
+                                        const LowRankOptions& options, ThreadPool& pool) {
   constexpr size_t kMaxSide = std::numeric_limits<lapack_int>::max();
   if (rows > kMaxSide || columns > kMaxSide || rows * columns != matrix.size()) {
     return fail(ErrorCode::invalid_argument, "a matrix of {} x {} was given {} values", rows,
@@ -101,6 +135,7 @@ Result<LowRankFactors> low_rank_factors(std::span<const float> matrix, size_t ro
   LowRankFactors factors{rows, columns, std::min(options.rank, side), {}, {}, {}};
   if (factors.rank == 0) return factors;
 
+  const OneBlasThread one_thread;
   const size_t width = std::min(side, factors.rank + options.oversampling);
   Svd svd;
   if (side <= kExactSvdSide || width == side) {
@@ -108,12 +143,14 @@ Result<LowRankFactors> low_rank_factors(std::span<const float> matrix, size_t ro
     HOLOGRAM_TRY(svd, full_svd(copy, rows, columns));
     factors.left = leading_columns(svd.left, rows, side, factors.rank);
   } else {
-    HOLOGRAM_TRY(const Matrix basis, range_basis(matrix, rows, columns, width, options));
+    HOLOGRAM_TRY(const Matrix basis, range_basis(matrix, rows, columns, width, options, pool));
     Matrix small(width * columns);
-    multiply(true, width, columns, rows, basis.data(), width, matrix.data(), columns, small.data());
+    multiply(true, width, columns, rows, basis.data(), width, matrix.data(), columns, small.data(),
+             pool);
     HOLOGRAM_TRY(svd, full_svd(small, width, columns));
     Matrix left(rows * width);
-    multiply(false, rows, width, width, basis.data(), width, svd.left.data(), width, left.data());
+    multiply(false, rows, width, width, basis.data(), width, svd.left.data(), width, left.data(),
+             pool);
     factors.left = leading_columns(left, rows, width, factors.rank);
   }
   factors.values.assign(svd.values.begin(), svd.values.begin() + factors.rank);

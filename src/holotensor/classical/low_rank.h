@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/result.h"
+#include "support/thread_pool.h"
 
 namespace hologram::holotensor {
 
@@ -27,9 +28,11 @@ struct LowRankFactors {
 
 // `matrix` is rows x columns, row-major and finite. Matrices whose smaller side is at most
 // kExactSvdSide get the full decomposition; larger ones the randomised one (Halko, Martinsson,
-// Tropp 2011), whose cost is a few products with rank + oversampling vectors.
+// Tropp 2011), whose cost is a few products with rank + oversampling vectors. The same bits for
+// every number of threads.
 inline constexpr size_t kExactSvdSide = 256;
 Result<LowRankFactors> low_rank_factors(std::span<const float> matrix, size_t rows, size_t columns,
-                                        const LowRankOptions& options);
+                                        const LowRankOptions& options,
+                                        ThreadPool& pool = ThreadPool::shared());
 
 }  // namespace hologram::holotensor

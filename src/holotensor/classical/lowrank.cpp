@@ -168,7 +168,7 @@ class LowrankTransform final : public Transform {
 
   Result<std::unique_ptr<Analysis>> analyse(const Matrix& matrix, size_t fragments,
                                             const EncoderOptions& options, double step, bool exact,
-                                            ThreadPool&) const override {
+                                            ThreadPool& pool) const override {
     LowRankOptions low_rank{.rank = kMaxRank, .seed = options.seed};
     if (options.target_bits) {
       // More components than bits: at half a bit a number, what the size can hold.
@@ -178,7 +178,7 @@ class LowrankTransform final : public Transform {
           std::clamp<size_t>(static_cast<size_t>(numbers / std::max(1.0, length)), 1, kMaxRank);
     }
     HOLOGRAM_TRY(auto factors, low_rank_factors(matrix.scaled, matrix.shape.rows,
-                                                matrix.shape.columns, low_rank));
+                                                matrix.shape.columns, low_rank, pool));
     const double energy = matrix.mean_square * static_cast<double>(matrix.shape.size());
     const double bits = options.target_bits.value_or(8) * static_cast<double>(matrix.shape.size());
     if (options.target_bits) step = step_for_bits(factors, bits);

@@ -38,7 +38,7 @@ class Analysis {
   virtual const Synthesis& synthesis() const = 0;
   // What the decoder needs to make the same Synthesis.
   virtual void write_parameters(ByteWriter& out) const = 0;
-  // The part's numbers, not yet rounded: calls take(index, number) in order of index.
+  // The part's numbers, not yet rounded; `out` has room for part_size(part) of them.
   virtual void numbers(size_t part, std::span<float> out) const = 0;
 };
 

@@ -174,6 +174,45 @@ TEST_F(LoaderTest, DamagedAndMissingFilesOfAFolderAreReplacedByOthers) {
   EXPECT_FALSE(all->quality("attention.q")->exact);
 }
 
+// The default scheme: `ordered` needs its first fragments, `any` makes do with others.
+TEST_F(LoaderTest, RefinedTensorsLoadInOrderOrFromAnyFragments) {
+  std::vector<float> values(256 * 256);
+  SeededRandom random(3);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  const int64_t shape[] = {256, 256};
+  const auto bytes = std::as_bytes(std::span(values));
+  auto writer = Writer::create(folder_ / "refined.ht");
+  for (const auto distribution : {Distribution::ordered, Distribution::any}) {
+    const std::string name = distribution == Distribution::any ? "any" : "ordered";
+    auto encoded = Encoder({.distribution = distribution}).encode({name, DType::f32, shape, bytes});
+    ASSERT_TRUE(encoded) << encoded.error().to_string();
+    ASSERT_GE(encoded->info.fragment_count, 4);
+    ASSERT_TRUE(writer->add(*std::move(encoded)));
+  }
+  ASSERT_TRUE(writer->finish());
+  const auto parts = folder_ / "refined";
+  ASSERT_TRUE(split_to_folder(folder_ / "refined.ht", parts));
+  {
+    auto loader = *Loader::start(*folder_fragments(parts));
+    ASSERT_TRUE(loader->wait());
+    for (const char* name : {"ordered", "any"}) {
+      EXPECT_TRUE(std::ranges::equal(loader->get(name)->bytes, bytes)) << name;
+    }
+  }
+  for (const auto& file : std::filesystem::directory_iterator(parts)) {
+    if (file.path().string().ends_with("-0001.htf")) std::filesystem::remove(file.path());
+  }
+  // Without fragment 1: `any` takes another instead, `ordered` stays at fragment 0.
+  auto loader = *Loader::start(*folder_fragments(parts), {.target = QualityTarget::snr_db(40)});
+  const Status status = loader->wait();
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message().find("'ordered'"), std::string::npos)
+      << status.error().to_string();
+  EXPECT_GE(loader->quality("any")->snr_db(), 40);
+  EXPECT_LT(loader->quality("ordered")->snr_db(), 40);
+  EXPECT_TRUE(loader->get("ordered")) << "what there is can be used";
+}
+
 TEST_F(LoaderTest, BadMirrorsInFrontOfAGoodOneChangeNothing) {
   for (const Mode mode :
        {Mode::stall, Mode::silent, Mode::cut_off, Mode::garbage, Mode::error_500, Mode::wrong_range,
