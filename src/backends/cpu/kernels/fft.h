@@ -1,7 +1,8 @@
-// Fft: discrete Fourier transforms of any length, in double precision.
+// Fft: discrete Fourier transforms of any length.
 //
-// Lengths that are powers of two are done by the radix-2 algorithm; any other as a convolution with
-// a chirp, which powers of two do (Bluestein). The time is O(n log n) for every length.
+// Lengths whose prime factors are 2, 3 and 5 are done in the element's own precision, a pass a
+// factor. Any other length is a convolution with a chirp (Bluestein), which a power of two does in
+// double precision. The time is O(n log n) for every length.
 #pragma once
 
 #include <complex>
@@ -12,28 +13,45 @@
 
 namespace hologram::kernels {
 
-using Complex = std::complex<double>;
-
-class Fft {
+// For float and double.
+template <typename T>
+class SmoothFft {
  public:
-  // `length` is at least 1. Tables are scratch of `c`: the object lives no longer than the kernel.
-  static Result<Fft> make(KernelContext& c, int64_t length);
+  using Complex = std::complex<T>;
+  static bool fits(int64_t length);
 
-  // Elements of memory that transform() needs for itself.
-  int64_t work_size() const { return chirp_.empty() ? 0 : padded_; }
-  // data[k] = sum of data[n] * exp(-2 pi i k n / length). `work` has work_size() elements. Any
-  // number of threads may call it, each with data and work of its own.
+  // `length` must fit. Tables are scratch of `c`: the object lives no longer than the kernel's run.
+  static Result<SmoothFft> make(KernelContext& c, int64_t length);
+
+  // data[k] = sum of data[n] * exp(-2 pi i k n / length). `work` is as long as the data.
   void transform(Complex* data, Complex* work) const;
 
  private:
-  void radix2(Complex* data, bool inverse) const;
+  void pass(int factor, int64_t before, const Complex* in, Complex* out) const;
 
   int64_t length_ = 1;
-  int64_t padded_ = 1;        // the power of two that is transformed
-  std::span<Complex> roots_;  // exp(-2 pi i k / padded), k < padded / 2
-  std::span<Complex> chirp_;  // exp(-pi i k^2 / length), k < length
-  std::span<Complex>
-      chirp_spectrum_;  // of the conjugate chirp, wrapped around; scaled by 1 / padded
+  std::span<Complex> roots_;  // exp(-2 pi i k / length)
+  int factors_[64];
+  int factor_count_ = 0;
+};
+
+template <typename T>
+class Fft {
+ public:
+  using Complex = std::complex<T>;
+  static Result<Fft> make(KernelContext& c, int64_t length);
+
+  // Bytes that transform() needs for itself, 16-byte aligned.
+  int64_t work_bytes() const;
+  // As above. Any number of threads may call it, each with data and work of its own.
+  void transform(Complex* data, std::byte* work) const;
+
+ private:
+  int64_t length_ = 1, padded_ = 0;  // padded: 0 for lengths that fit
+  SmoothFft<T> smooth_;
+  SmoothFft<double> convolution_;
+  std::span<std::complex<double>> chirp_;     // exp(-pi i k^2 / length), k < length
+  std::span<std::complex<double>> spectrum_;  // of its conjugate, wrapped around, over padded
 };
 
 }  // namespace hologram::kernels
