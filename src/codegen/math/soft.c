@@ -63,6 +63,8 @@ typedef unsigned __int128 u128;
 // The fused multiply-add: a * b + c rounded once.
 double hologram_fma(double a, double b, double c) {
   const uint64_t ua = bits_of(a) & ~SIGN, ub = bits_of(b) & ~SIGN, uc = bits_of(c) & ~SIGN;
+  // The product must not overflow on its way to an infinite addend.
+  if (ua < INFINITE && ub < INFINITE && uc >= INFINITE) return c + c;
   // Not finite, or a product of zero: nothing to round, or one rounding as it is.
   if (ua >= INFINITE || ub >= INFINITE || uc >= INFINITE || ua == 0 || ub == 0) return a * b + c;
   const uint64_t product_sign = (bits_of(a) ^ bits_of(b)) & SIGN;
