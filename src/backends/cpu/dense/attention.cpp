@@ -20,7 +20,9 @@
 #define HOLOGRAM_DENSE_ATTENTION_ONCE_
 namespace hologram::backends::dense {
 
-inline constexpr size_t kQueryBlock = 64, kKeyBlock = 64;
+inline constexpr size_t kKeyBlock = 128;
+// A block packs its keys once, so a large one is better, except that it skips fewer masked keys.
+inline size_t query_block(const Attention& a) { return a.causal ? 64 : 128; }
 
 // What one block of queries works in. Matrices that become the left side of a product have the form
 // of Tile: [chunk of 16][row][16].
@@ -28,18 +30,19 @@ struct AttentionScratch {
   size_t q, keys, values, scores, out, row;  // offsets in floats
   size_t total;
   explicit AttentionScratch(const Attention& a) {
+    const size_t most = query_block(a);
     size_t at = 0;
     const auto take = [&](size_t floats) {
       const size_t place = at;
       at += align_up(floats, kChunk);
       return place;
     };
-    q = take(align_up(a.depth, kChunk) * kQueryBlock);
-    keys = take(a.depth * kKeyBlock);  // two panels of 32 keys, depth-major
+    q = take(align_up(a.depth, kChunk) * most);
+    keys = take(a.depth * kKeyBlock);  // panels of 32 keys, depth-major
     values = take(a.value_depth % kChunk ? align_up(a.value_depth, kChunk) * kKeyBlock : 0);
-    scores = take(kKeyBlock * kQueryBlock);
-    out = take(align_up(a.value_depth, kChunk) * kQueryBlock);  // row-major
-    row = take(2 * kQueryBlock);                                // maximum, sum
+    scores = take(kKeyBlock * most);
+    out = take(align_up(a.value_depth, kChunk) * most);  // row-major
+    row = take(2 * most);                                // maximum, sum
     total = at;
   }
 };
@@ -68,8 +71,7 @@ float weigh_row(float* scores, size_t stride, size_t count, float softcap, const
                 float& maximum, float& sum) {
   const D d;
   const size_t padded = (count + kChunk - 1) / kChunk * kChunk;
-  const V lowest = hn::Set(d, -HUGE_VALF);
-  V peak = lowest;
+  V peak = hn::Set(d, -HUGE_VALF);
   HWY_ALIGN float rest[kLanes];
   for (size_t j = 0; j < padded; j += kLanes) {
     float* at = scores + j / kChunk * stride + j % kChunk;
@@ -79,18 +81,17 @@ float weigh_row(float* scores, size_t stride, size_t count, float softcap, const
       if (mask) s = hn::Add(s, hn::LoadU(d, mask + j));
     } else {
       const size_t left = count > j ? count - j : 0;
-      std::fill_n(rest, kLanes, 0.0f);
+      std::fill_n(rest, kLanes, -HUGE_VALF);
+      std::fill_n(rest, left, 0.0f);
       if (mask) std::copy_n(mask + j, left, rest);
-      s = hn::Add(s, hn::Load(d, rest));
-      hn::Store(s, d, rest);
-      std::fill(rest + left, rest + kLanes, -HUGE_VALF);
-      s = hn::Load(d, rest);
+      s = hn::Add(s, hn::Load(d, rest));  // scores are finite beyond the last key
     }
-    peak = MaxOf::combine(peak, s);
+    peak = hn::Max(peak, s);
     hn::Store(s, d, at);
   }
+  // A NaN among the scores may be lost here, but not in the weights, which make the sum NaN.
   const float before = maximum;
-  maximum = MaxOf::combine_scalar(before, combine_lanes<MaxOf>(d, peak));
+  maximum = std::max(before, hn::GetLane(hn::MaxOfLanes(d, peak)));
   // While everything is masked there is nothing to subtract from.
   const float base = maximum == -HUGE_VALF ? 0.0f : maximum;
   const V bases = hn::Set(d, base), floor = hn::Set(d, -87.0f);
@@ -103,7 +104,7 @@ float weigh_row(float* scores, size_t stride, size_t count, float softcap, const
     sums = hn::Add(sums, e);
     hn::Store(e, d, at);
   }
-  const float scale = before == -HUGE_VALF ? 0.0f : std::exp(before - base);
+  const float scale = before == base ? 1.0f : before == -HUGE_VALF ? 0.0f : std::exp(before - base);
   sum = sum * scale + combine_lanes<SumOf>(d, sums);
   return scale;
 }
@@ -124,7 +125,7 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   float* const scores = job.scratch + places.scores;
   float* const out = job.scratch + places.out;
   float* const maxima = job.scratch + places.row;
-  float* const sums = maxima + kQueryBlock;
+  float* const sums = maxima + query_block(a);
   const size_t rows = job.count, width = align_up(a.value_depth, kChunk);
   const size_t kv_head = job.head / (a.heads / a.kv_heads);
   const float* from = a.q + job.sample * a.q_strides.batch + job.head * a.q_strides.head +
@@ -249,7 +250,7 @@ HWY_EXPORT(attend);
 namespace {
 // A part of the jobs runs in a slot of scratch.
 constexpr size_t kMostSlots = 32;
-size_t query_blocks(const Attention& a) { return (a.queries + kQueryBlock - 1) / kQueryBlock; }
+size_t query_blocks(const Attention& a) { return RowTiles(a.queries, query_block(a)).tiles; }
 size_t job_count(const Attention& a) { return a.batch * a.heads * query_blocks(a); }
 }  // namespace
 
@@ -263,13 +264,13 @@ void attention(const Attention& a, std::byte* scratch, ThreadPool& pool) {
   const size_t slot_floats = AttentionScratch(a).total;
   const auto run = HWY_DYNAMIC_DISPATCH(attend);
   const TileKernel kernel = tile_kernel();
+  const RowTiles queries(a.queries, query_block(a));
   const auto body = [&](size_t begin, size_t end) {
     for (size_t slot = begin; slot < end; ++slot) {
       for (size_t job = jobs * slot / slots; job < jobs * (slot + 1) / slots; ++job) {
-        const size_t first = job % blocks * kQueryBlock;
-        run({&a, job / blocks / a.heads, job / blocks % a.heads, first,
-             std::min(kQueryBlock, a.queries - first),
-             reinterpret_cast<float*>(scratch) + slot * slot_floats},
+        const size_t block = job % blocks;
+        run({&a, job / blocks / a.heads, job / blocks % a.heads, queries.begin(block),
+             queries.height(block), reinterpret_cast<float*>(scratch) + slot * slot_floats},
             kernel);
       }
     }

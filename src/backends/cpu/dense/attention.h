@@ -1,6 +1,6 @@
 // Scaled dot-product attention in f32: softmax(cap(scale * Q K^T) + mask) V for every head, without
-// ever writing the score matrix: queries and keys are taken in blocks of 64, with a running maximum
-// and sum a query.
+// ever writing the score matrix: queries and keys are taken in blocks of at most 128, with
+// a running maximum and sum a query.
 //
 // Bits do not depend on threads or batch. All pointers are borrowed; strides are in floats, values
 // of a row are consecutive. A query that sees no key gives NaN, as the definition does.

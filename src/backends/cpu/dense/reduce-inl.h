@@ -27,6 +27,10 @@ struct SumOf {
     return hn::Add(a, b);
   }
   static float combine_scalar(float a, float b) { return a + b; }
+  template <class D>
+  static HWY_INLINE float combine_all(D d, hn::Vec<D> v) {
+    return hn::GetLane(hn::SumOfLanes(d, v));
+  }
 };
 struct SquaresOf : SumOf {
   template <class V>
@@ -47,6 +51,15 @@ struct ProductOf : SumOf {
     return hn::Mul(a, b);
   }
   static float combine_scalar(float a, float b) { return a * b; }
+  template <class D>
+  static HWY_INLINE float combine_all(D d, hn::Vec<D> v) {
+    constexpr size_t kLanes = hn::MaxLanes(d);
+    HWY_ALIGN float lanes[kLanes];
+    hn::Store(v, d, lanes);
+    for (size_t half = kLanes / 2; half != 0; half /= 2)
+      for (size_t i = 0; i < half; ++i) lanes[i] *= lanes[i + half];
+    return lanes[0];
+  }
 };
 // x86 returns the second operand when either is NaN, so a NaN in `b` wins and one in `a` has to be
 // put back.
@@ -57,6 +70,11 @@ struct MaxOf : SumOf {
     return hn::IfThenElse(hn::IsNaN(a), a, hn::Max(a, b));
   }
   static float combine_scalar(float a, float b) { return std::isnan(a) || a > b ? a : b; }
+  template <class D>
+  static HWY_INLINE float combine_all(D d, hn::Vec<D> v) {
+    if (!hn::AllFalse(d, hn::IsNaN(v))) return NAN;
+    return hn::GetLane(hn::MaxOfLanes(d, v));
+  }
 };
 struct MinOf : SumOf {
   static constexpr float kNeutral = HUGE_VALF;
@@ -65,17 +83,17 @@ struct MinOf : SumOf {
     return hn::IfThenElse(hn::IsNaN(a), a, hn::Min(a, b));
   }
   static float combine_scalar(float a, float b) { return std::isnan(a) || a < b ? a : b; }
+  template <class D>
+  static HWY_INLINE float combine_all(D d, hn::Vec<D> v) {
+    if (!hn::AllFalse(d, hn::IsNaN(v))) return NAN;
+    return hn::GetLane(hn::MinOfLanes(d, v));
+  }
 };
 
-// Lanes by halves, from first to last.
+// All lanes of a vector, by the tree of the level.
 template <class Op, class D>
 HWY_INLINE float combine_lanes(D d, hn::Vec<D> v) {
-  constexpr size_t kLanes = hn::MaxLanes(d);
-  HWY_ALIGN float lanes[kLanes];
-  hn::Store(v, d, lanes);
-  for (size_t half = kLanes / 2; half != 0; half /= 2)
-    for (size_t i = 0; i < half; ++i) lanes[i] = Op::combine_scalar(lanes[i], lanes[i + half]);
-  return lanes[0];
+  return Op::combine_all(d, v);
 }
 
 // Reduces f(i), a vector at i < count; lanes beyond count are replaced by the neutral element.
