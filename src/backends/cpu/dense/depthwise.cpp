@@ -194,13 +194,9 @@ void depthwise_row(const DepthwiseRow& row) {
     const size_t count = std::min(kSegment, s.out_width - x);
     pixels(row, rows, false, x, x + count, nullptr, sums);
     turn_tile(sums, kChannelBlock, count, kChannelBlock, turned);
-    for (size_t c = 0; c < row.channels; ++c) {
-      const size_t place = c * row.channel_stride + x;
-      float* values = turned + c * kSegment;
-      finish_run(rest, values, count, 0.0f, row.residual ? row.residual + place : nullptr, values);
-      if (rest.program) rest.program(rest.program_context, values, count, row.offset + place);
-      std::memcpy(row.output + place, values, count * sizeof(float));
-    }
+    finish_turned(rest, turned, count, row.channels, nullptr,
+                  {row.output + x, row.residual ? row.residual + x : nullptr, row.offset + x, 1,
+                   static_cast<ptrdiff_t>(row.channel_stride), 0});
   }
 }
 

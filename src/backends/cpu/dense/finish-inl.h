@@ -104,6 +104,63 @@ HWY_INLINE void turn_tile(const float* sums, size_t stride, size_t rows, size_t 
   }
 }
 
+// Where the columns of a turned tile go: column j at place(j), its pixels `pixel` apart.
+struct TurnedOutput {
+  float* c;
+  const float* residual;  // null, or lies as c does
+  size_t offset;          // of c from the output's start
+  ptrdiff_t pixel, channel, block;
+  ptrdiff_t place(size_t column) const {
+    return static_cast<ptrdiff_t>(column / 16) * block +
+           static_cast<ptrdiff_t>(column % 16) * channel;
+  }
+};
+
+// A call of memcpy costs more than the few values of a run.
+HWY_INLINE void copy_short(const float* from, size_t count, float* to) {
+  const hn::FixedTag<float, 4> d;
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+// Epilogue and store of turned[column][16 rows], of which `rows` exist. `bias` has a value a column
+// or is null.
+HWY_INLINE void finish_turned(const Epilogue& e, float* turned, size_t rows, size_t columns,
+                              const float* bias, const TurnedOutput& out) {
+  const hn::ScalableTag<float> d;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  HWY_ALIGN float other[16] = {};
+  with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
+    for (size_t j = 0; j < columns; ++j) {
+      const ptrdiff_t place = out.place(j);
+      float* values = turned + j * 16;
+      if (out.residual && out.pixel == 1) {
+        copy_short(out.residual + place, rows, other);
+      } else if (out.residual) {
+        for (size_t r = 0; r < rows; ++r)
+          other[r] = out.residual[place + static_cast<ptrdiff_t>(r) * out.pixel];
+      }
+      for (size_t r = 0; r < 16; r += kLanes)
+        hn::StoreU(finish_vector(d, e, function, hn::LoadU(d, values + r), nullptr,
+                                 bias ? bias[j] : 0.0f, out.residual ? other + r : nullptr),
+                   d, values + r);
+      if (out.pixel == 1) {
+        if (e.program)
+          e.program(e.program_context, values, rows, out.offset + static_cast<size_t>(place));
+        copy_short(values, rows, out.c + place);
+        continue;
+      }
+      for (size_t r = 0; r < rows; ++r) {
+        const ptrdiff_t at = place + static_cast<ptrdiff_t>(r) * out.pixel;
+        if (e.program)
+          e.program(e.program_context, values + r, 1, out.offset + static_cast<size_t>(at));
+        out.c[at] = values[r];
+      }
+    }
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
 HWY_AFTER_NAMESPACE();

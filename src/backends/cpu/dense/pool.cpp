@@ -57,6 +57,10 @@ Window row_window(const Pool& p, size_t y) {
                 p.pad_bottom);
 }
 Window column_window(const Pool& p, size_t x) {
+  const size_t start = x * p.stride_width;
+  if (start >= p.pad_left &&
+      start - p.pad_left + (p.kernel_width - 1) * p.dilation_width < p.in_width)
+    return {0, p.kernel_width, start - p.pad_left, p.kernel_width};
   return window(x, p.in_width, p.kernel_width, p.stride_width, p.dilation_width, p.pad_left,
                 p.pad_right);
 }
@@ -85,62 +89,96 @@ void blocked_row(const Pool& p, size_t y, const float* in, float* out) {
   }
 }
 
-// One output row of a channel in nchw: a strip of columns first over the window's rows, with
-// vectors, then each output over its columns.
+// One output row of a channel whose window is wider than a strip.
+template <class Op>
+void wide_row(const Pool& p, size_t y, const float* in, float* out) {
+  const Window rows = row_window(p, y);
+  for (size_t x = 0; x < p.out_width; ++x) {
+    const Window columns = column_window(p, x);
+    float value = Op::kNeutral;
+    for (size_t kx = columns.first; kx < columns.end; ++kx) {
+      const float* cell =
+          in + rows.at * p.in_width + columns.at + (kx - columns.first) * p.dilation_width;
+      float down = Op::kNeutral;
+      for (size_t ky = rows.first; ky < rows.end; ++ky, cell += p.dilation_height * p.in_width)
+        down = Op::combine_scalar(down, *cell);
+      value = Op::combine_scalar(value, down);
+    }
+    out[x] = p.kind == PoolKind::average ? value / divisor(p, rows, columns) : value;
+  }
+}
+
+// One output row of a channel in nchw: a strip of columns is first combined over the window's rows,
+// then each output over its columns. Both with vectors where the stride is 1 or 2.
 template <class Op>
 void plain_row(const Pool& p, size_t y, const float* in, float* out) {
   const D d;
-  constexpr size_t kStrip = 1024;
-  HWY_ALIGN float strip[kStrip];
+  constexpr size_t kStrip = 1024, kSlack = 2 * kLanes;
+  HWY_ALIGN float strip[kStrip + kSlack], even[kStrip / 2 + kSlack], odd[kStrip / 2 + kSlack];
   const Window rows = row_window(p, y);
-  const size_t reach = (p.kernel_width - 1) * p.dilation_width + 1;
-  size_t x = 0;
-  while (x < p.out_width) {
-    // Outputs x..past need the columns begin..end of the input.
-    const size_t start = x * p.stride_width;
-    const size_t begin = std::min(start < p.pad_left ? 0 : start - p.pad_left, p.in_width);
-    size_t past = x + 1;
-    const auto columns_end = [&](size_t output) {
-      const size_t stop = output * p.stride_width + reach;
-      return std::clamp(stop < p.pad_left ? 0 : stop - p.pad_left, begin, p.in_width);
+  const V neutral = hn::Set(d, Op::kNeutral);
+  const size_t reach = (p.kernel_width - 1) * p.dilation_width + 1, stride = p.stride_width;
+  if (reach > kStrip) return wide_row<Op>(p, y, in, out);
+  const size_t outputs = (kStrip - reach) / stride + 1;  // of one strip
+  for (size_t x = 0; x < p.out_width; x += outputs) {
+    const size_t count = std::min(outputs, p.out_width - x);
+    // strip[i] is the column start + i of the input; what lies outside is neutral.
+    const ptrdiff_t start = static_cast<ptrdiff_t>(x * stride) - static_cast<ptrdiff_t>(p.pad_left);
+    const size_t length = (count - 1) * stride + reach;
+    const auto inside = [&](ptrdiff_t column) {
+      return static_cast<size_t>(
+          std::clamp<ptrdiff_t>(column - start, 0, static_cast<ptrdiff_t>(length)));
     };
-    size_t end = columns_end(x);
-    while (past < p.out_width && columns_end(past) - begin <= kStrip) end = columns_end(past++);
-    const bool fits = end - begin <= kStrip;
-    for (size_t i = begin; fits && i < end; i += kLanes) {
-      const size_t count = std::min(kLanes, end - i);
-      V value = hn::Set(d, Op::kNeutral);
-      for (size_t ky = rows.first; ky < rows.end; ++ky) {
-        const float* cell = in + (rows.at + (ky - rows.first) * p.dilation_height) * p.in_width + i;
-        if (count == kLanes) {
-          value = Op::combine(value, hn::LoadU(d, cell));
-        } else {
-          HWY_ALIGN float rest[kLanes] = {};
-          std::copy_n(cell, count, rest);
-          value = Op::combine(value, hn::Load(d, rest));
-        }
-      }
-      HWY_ALIGN float values[kLanes];
-      hn::Store(value, d, values);
-      std::copy_n(values, count, strip + (i - begin));
+    const size_t first = inside(0), past = inside(static_cast<ptrdiff_t>(p.in_width));
+    std::fill_n(strip, first, Op::kNeutral);
+    const float* top = in + rows.at * p.in_width;
+    const size_t step = p.dilation_height * p.in_width, height = rows.end - rows.first;
+    size_t i = first;
+    for (; i + kLanes <= past; i += kLanes) {
+      V value = neutral;
+      const float* cell = top + (start + static_cast<ptrdiff_t>(i));
+      for (size_t k = 0; k < height; ++k, cell += step)
+        value = Op::combine(value, hn::LoadU(d, cell));
+      hn::StoreU(value, d, strip + i);
     }
-    for (; x < past; ++x) {
-      const Window columns = column_window(p, x);
+    for (; i < past; ++i) {
       float value = Op::kNeutral;
-      for (size_t kx = columns.first; kx < columns.end; ++kx) {
-        const size_t column = columns.at + (kx - columns.first) * p.dilation_width;
-        if (fits) {
-          value = Op::combine_scalar(value, strip[column - begin]);
-          continue;
-        }
-        // A window wider than the strip (a global pool of a very wide row).
-        float down = Op::kNeutral;
-        for (size_t ky = rows.first; ky < rows.end; ++ky)
-          down = Op::combine_scalar(
-              down, in[(rows.at + (ky - rows.first) * p.dilation_height) * p.in_width + column]);
-        value = Op::combine_scalar(value, down);
+      const float* cell = top + (start + static_cast<ptrdiff_t>(i));
+      for (size_t k = 0; k < height; ++k, cell += step) value = Op::combine_scalar(value, *cell);
+      strip[i] = value;
+    }
+    std::fill(strip + past, strip + length + kSlack, Op::kNeutral);
+
+    if (stride == 2) {
+      for (size_t j = 0; j < length; j += 2 * kLanes) {
+        const V low = hn::LoadU(d, strip + j), high = hn::LoadU(d, strip + j + kLanes);
+        hn::StoreU(hn::ConcatEven(d, high, low), d, even + j / 2);
+        hn::StoreU(hn::ConcatOdd(d, high, low), d, odd + j / 2);
       }
-      out[x] = p.kind == PoolKind::average ? value / divisor(p, rows, columns) : value;
+    }
+    HWY_ALIGN float values[kLanes];
+    for (size_t j = 0; j < count; j += kLanes) {
+      const size_t some = std::min(kLanes, count - j);
+      if (stride <= 2 && some == kLanes) {
+        V value = neutral;
+        for (size_t k = 0; k < p.kernel_width; ++k) {
+          const size_t at = k * p.dilation_width;
+          const float* cell = stride == 1 ? strip + j + at : (at % 2 ? odd : even) + j + at / 2;
+          value = Op::combine(value, hn::LoadU(d, cell));
+        }
+        hn::Store(value, d, values);
+      } else {
+        for (size_t o = 0; o < some; ++o) {
+          float value = Op::kNeutral;
+          for (size_t k = 0; k < p.kernel_width; ++k)
+            value = Op::combine_scalar(value, strip[(j + o) * stride + k * p.dilation_width]);
+          values[o] = value;
+        }
+      }
+      if (p.kind == PoolKind::average)
+        for (size_t o = 0; o < some; ++o)
+          values[o] /= divisor(p, rows, column_window(p, x + j + o));
+      std::copy_n(values, some, out + x + j);
     }
   }
 }

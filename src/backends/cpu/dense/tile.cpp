@@ -164,29 +164,8 @@ void finish_columns(const Tile& tile, const float* sums, size_t width) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float turned[kPanelColumns * kChunk];
   turn_tile(sums, width, tile.rows, tile.columns, turned);
-  for (size_t j = 0; j < tile.columns; ++j) {
-    const ptrdiff_t place = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block +
-                            static_cast<ptrdiff_t>(j % kChunk) * tile.c_column;
-    float* values = turned + j * kChunk;
-    const float bias = e.bias ? e.bias[tile.column + j] : 0.0f;
-    const float* residual = tile.residual ? tile.residual + place : nullptr;
-    if (tile.c_row == 1) {
-      finish_run(e, values, tile.rows, bias, residual, e.program ? values : tile.c + place);
-      if (e.program) {
-        e.program(e.program_context, values, tile.rows, tile.offset + place);
-        std::memcpy(tile.c + place, values, tile.rows * sizeof(float));
-      }
-      continue;
-    }
-    float apart[kChunk];
-    for (size_t r = 0; residual && r < tile.rows; ++r) apart[r] = residual[r * tile.c_row];
-    finish_run(e, values, tile.rows, bias, residual ? apart : nullptr, values);
-    for (size_t r = 0; r < tile.rows; ++r) {
-      if (e.program)
-        e.program(e.program_context, values + r, 1, tile.offset + place + r * tile.c_row);
-      tile.c[place + r * tile.c_row] = values[r];
-    }
-  }
+  finish_turned(e, turned, tile.rows, tile.columns, e.bias ? e.bias + tile.column : nullptr,
+                {tile.c, tile.residual, tile.offset, tile.c_row, tile.c_column, tile.c_block});
 }
 
 void run_tile(const Tile& tile) {
