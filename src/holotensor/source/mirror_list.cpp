@@ -12,6 +12,7 @@ MirrorList::MirrorList(std::vector<Mirror> mirrors, std::chrono::milliseconds co
 }
 
 size_t MirrorList::choose(Clock::time_point now, std::span<const size_t> avoid) const {
+  const bool explore = requests_ % 8 == 7;
   const auto rank = [&](size_t i) {
     const State& state = states_[i];
     const bool avoided = std::ranges::find(avoid, i) != avoid.end();
@@ -19,8 +20,9 @@ size_t MirrorList::choose(Clock::time_point now, std::span<const size_t> avoid) 
     const double speed = state.stats.bytes_per_second > 0 ? state.stats.bytes_per_second
                                                           : std::numeric_limits<double>::infinity();
     const auto rest = resting ? state.resting_until.time_since_epoch() : Clock::duration::zero();
-    return std::tuple(avoided, resting, rest, mirrors_[i].priority,
-                      -speed / (1.0 + state.in_flight), state.in_flight, i);
+    const double worth =
+        explore ? -static_cast<double>(state.requests) : speed / (1.0 + state.in_flight);
+    return std::tuple(avoided, resting, rest, mirrors_[i].priority, -worth, state.in_flight, i);
   };
   size_t best = 0;
   for (size_t i = 1; i < mirrors_.size(); ++i) {

@@ -36,11 +36,16 @@ class MirrorList {
   MirrorList(std::vector<Mirror> mirrors, std::chrono::milliseconds cool_off);
 
   // The mirror to ask: of those that are not resting and not in `avoid`, the lowest priority, then
-  // one whose speed is not known, then the highest speed per request in flight. When all are
-  // resting or avoided, the one that has rested longest of those not avoided, then any.
+  // one whose speed is not known, then the highest speed per request in flight. Every eighth time
+  // it is instead the one asked least, so that speeds stay known. When all are resting or avoided,
+  // the one that rests least of those not avoided, then any.
   size_t choose(Clock::time_point now, std::span<const size_t> avoid = {}) const;
 
-  void started(size_t mirror) { ++states_[mirror].in_flight; }
+  void started(size_t mirror) {
+    ++states_[mirror].in_flight;
+    ++states_[mirror].requests;
+    ++requests_;
+  }
   void succeeded(size_t mirror, uint64_t bytes, std::chrono::nanoseconds took);
   void failed(size_t mirror, Clock::time_point now, std::string error);
   // Given up without blame (cancelled).
@@ -54,12 +59,14 @@ class MirrorList {
   struct State {
     MirrorStats stats;
     unsigned in_flight = 0;
+    uint64_t requests = 0;
     unsigned failures_in_a_row = 0;
     Clock::time_point resting_until = {};
   };
   std::vector<Mirror> mirrors_;
   std::vector<State> states_;
   std::chrono::milliseconds cool_off_;
+  uint64_t requests_ = 0;
 };
 
 }  // namespace hologram::holotensor

@@ -25,7 +25,7 @@ class TestHttpServer {
     short_file,   // a copy that lost its second half
     not_http,     // an answer that is no HTTP at all
     drip,         // a byte every 20 ms
-    slow,         // good, but each answer begins 30 ms late
+    slow,         // good, but each answer begins 60 ms late
   };
 
   TestHttpServer(std::vector<std::byte> file, Mode mode);

@@ -80,7 +80,7 @@ struct TestHttpServer::Impl {
                                "\r\nContent-Length: 5\r\n\r\nsorry";
       return send_all(socket, text.data(), text.size());
     }
-    if (now == Mode::slow && !pause(std::chrono::milliseconds(30))) return false;
+    if (now == Mode::slow && !pause(std::chrono::milliseconds(60))) return false;
     if (now == Mode::ignore_range) ranged = false;
     if (!ranged) first = 0, last = size - 1;
     last = std::min<unsigned long long>(last, size - 1);
