@@ -129,14 +129,17 @@ Value Checker::cast_value(DType to, Value v, const ast::Expr& e) {
   if (v.constant) {
     Constant c = *v.constant;
     if (to == DType::boolean) return typed(to, bool_literal(c.as_double() != 0), e.at);
-    if (is_integer(to) && c.is_float) {
-      c = {false, 0, 0};
+    if (is_integer(to) && c.is_float) {  // saturates, as at run time
+      const Int128 low = is_signed_integer(to) ? -(Int128{1} << (bits_of(to) - 1)) : 0;
+      const Int128 high = low + (Int128{1} << bits_of(to)) - 1;
       const double whole = std::trunc(v.constant->number);
-      if (std::abs(whole) < 1.9e19) c.integer = static_cast<Int128>(whole);
-      if (!(std::abs(whole) < 1.9e19) || !fits(c, to)) {
-        report(e.at, fmt::format("{} does not fit {}", to_string(*v.constant), name_of(to)));
-        return invalid(e.at);
-      }
+      c = {false, 0, 0};
+      if (whole >= 0x1p64)
+        c.integer = high;
+      else if (whole <= -0x1p63)
+        c.integer = low;
+      else if (!std::isnan(whole))
+        c.integer = std::clamp(static_cast<Int128>(whole), low, high);
     }
     if (is_integer(to) && bits_of(to) < 64) {  // wraps around, as at run time
       const Int128 span = Int128{1} << bits_of(to);
