@@ -29,11 +29,7 @@ class ByteWriter {
     out_.resize(at + sizeof value);
     std::memcpy(out_.data() + at, &value, sizeof value);
   }
-  void bytes(std::span<const std::byte> more) {
-    const size_t at = out_.size();
-    out_.resize(at + more.size());
-    if (!more.empty()) std::memcpy(out_.data() + at, more.data(), more.size());
-  }
+  void bytes(std::span<const std::byte> more) { out_.insert(out_.end(), more.begin(), more.end()); }
   void bytes(std::string_view text) { bytes(std::as_bytes(std::span(text))); }
   // Seven bits a byte, lowest first; the high bit says that more follow.
   void varint(uint64_t value) {

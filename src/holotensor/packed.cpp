@@ -111,12 +111,9 @@ std::vector<std::byte> pack(const TensorView& tensor) {
       transform = kByteplanes;
     }
   }
-  std::vector<std::byte> payload;
-  ByteWriter out(payload);
-  out.put(static_cast<uint8_t>(transform));
-  out.put(static_cast<uint8_t>(best.codec));
-  out.bytes(best.bytes);
-  return payload;
+  const std::byte head[] = {static_cast<std::byte>(transform), static_cast<std::byte>(best.codec)};
+  best.bytes.insert(best.bytes.begin(), std::begin(head), std::end(head));
+  return std::move(best.bytes);
 }
 
 const Scheme& packed_scheme() {

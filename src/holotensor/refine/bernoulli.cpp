@@ -125,8 +125,9 @@ void encode_section(std::span<const CodedStream> streams, std::vector<std::byte>
   for (const CodedStream& stream : streams) total += stream.bytes.size();
   if (total == 0) return;
   // Backwards, into a buffer no symbol can overflow (16 bits each at most).
-  std::vector<uint16_t> words(total + 8);
-  uint16_t* top = words.data() + words.size();
+  const auto words = std::make_unique_for_overwrite<uint16_t[]>(total + 8);
+  uint16_t* const end = words.get() + total + 8;
+  uint16_t* top = end;
   uint32_t state[kLanes];
   std::fill(state, state + kLanes, kLow);
   for (size_t s = streams.size(); s-- > 0;) {
@@ -150,7 +151,7 @@ void encode_section(std::span<const CodedStream> streams, std::vector<std::byte>
   }
   ByteWriter writer(out);
   for (const uint32_t x : state) writer.put(x);
-  writer.bytes(std::as_bytes(std::span(top, words.data() + words.size())));
+  writer.bytes(std::as_bytes(std::span(top, end)));
 }
 
 SectionDecoder::SectionDecoder(std::span<const std::byte> section) {

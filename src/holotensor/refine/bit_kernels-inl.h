@@ -48,6 +48,14 @@ inline uint64_t take(BitTap& tap, unsigned count) {
 
 void split(const uint64_t* plane, const PlaneMasks& masks, size_t begin, size_t end, bool flat,
            BitSink* sinks) {
+  if (flat && !masks.live && !masks.done && sinks[0].fill == 0) {
+    BitSink& sink = sinks[0];
+    for (size_t w = begin; w < end; ++w) sink.ones += count_ones(plane[w]);
+    std::memcpy(sink.out, plane + begin, (end - begin) * 8);
+    sink.out += end - begin;
+    sink.bits += (end - begin) * 64;
+    return;
+  }
   if (flat) {
     BitSink sink = sinks[0];
     for (size_t w = begin; w < end; ++w) {

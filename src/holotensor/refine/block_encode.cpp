@@ -181,20 +181,22 @@ void Block::encode_tail(std::vector<std::byte>& out) const {
   bool low_needed = false;
   if (!format.integer) {
     float carriers[kGroup];
-    GroupSplit group;
+    const uint32_t kept = 0x7fffffffu & ~((1u << format.low_bits) - 1);
     for (unsigned g = 0; g < groups_; ++g) {
       if (classes_[g] == kEmptyClass) continue;
       const Window window = model_->window(classes_[g]);
+      const Scale scale(-window.unit());
       const size_t start = size_t{g} * kGroup;
       load_carriers(format, source_.data() + start * format.bytes, group_elements(g), carriers);
-      split_group(format, window, carriers, group);
       for (unsigned w = 0; w < kGroupWords; ++w) {
         const unsigned word = g * kGroupWords + w;
         const uint64_t live = masked_ ? live_[word] : ~uint64_t{0};
         for (uint64_t rest = live & ~excepted_[word] & ~significant(kExtraPlanes)[word]; rest != 0;
              rest &= rest - 1) {
           const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
-          const uint32_t magnitude = group.magnitude[at];
+          // As split_group() has it; few elements come here.
+          const float whole = std::bit_cast<float>(std::bit_cast<uint32_t>(carriers[at]) & kept);
+          const auto magnitude = static_cast<uint32_t>(whole * scale.first * scale.second);
           if (magnitude == 0) {
             const uint32_t raw = element_bits(source_, format.bytes, start + at);
             bits.put((raw & ((1u << (format.bytes * 8 - 1)) - 1)) >> format.low_bits,

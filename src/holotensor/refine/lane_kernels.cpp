@@ -123,17 +123,34 @@ void Split(uint32_t low_mask, float limit, Scale scale, const float* carriers, G
   }
 }
 
+// Planes of 64 integers of type T, which has room for all of them.
+template <typename T>
+HWY_INLINE void planes_of_word(const T* values, unsigned planes, uint64_t* out, size_t stride) {
+  const hn::CappedTag<T, 64 / sizeof(T)> d;
+  const size_t lanes = hn::Lanes(d);
+  for (unsigned i = 0; i < planes; ++i) {
+    const auto bit = hn::Set(d, static_cast<T>(T{1} << (planes - 1 - i)));
+    uint64_t word = 0;
+    for (size_t v = 0; v < 64 / lanes; ++v)
+      word |= bits_of_mask(d, hn::TestBit(hn::LoadU(d, values + v * lanes), bit), v);
+    out[i * stride] = word;
+  }
+}
+
 void ToPlanes(const uint32_t* magnitude, unsigned planes, uint64_t* out, size_t stride) {
-  const U32 u;
-  const size_t lanes = hn::Lanes(u);
+  const I32 s;
+  const hn::Rebind<uint16_t, I32> half;
+  uint16_t narrow[64];
   for (size_t w = 0; w < kGroupWords; ++w) {
-    for (unsigned i = 0; i < planes; ++i) {
-      const auto bit = hn::Set(u, 1u << (planes - 1 - i));
-      uint64_t word = 0;
-      for (size_t v = 0; v < 64 / lanes; ++v)
-        word |= bits_of_mask(u, hn::TestBit(hn::LoadU(u, magnitude + w * 64 + v * lanes), bit), v);
-      out[i * stride + w] = word;
+    const uint32_t* values = magnitude + w * 64;
+    if (planes > 16) {
+      planes_of_word<uint32_t>(values, planes, out + w, stride);
+      continue;
     }
+    for (size_t i = 0; i < 64; i += hn::Lanes(s))
+      hn::StoreU(hn::DemoteTo(half, hn::LoadU(s, reinterpret_cast<const int32_t*>(values) + i)),
+                 half, narrow + i);
+    planes_of_word<uint16_t>(narrow, planes, out + w, stride);
   }
 }
 
