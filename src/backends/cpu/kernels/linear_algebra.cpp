@@ -1,6 +1,7 @@
 // Products of matrices.
 #include <algorithm>
 
+#include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/gemm.h"
@@ -10,6 +11,44 @@ namespace hologram::kernels {
 namespace {
 
 Dims leading(const Dims& dims) { return Dims(std::span(dims.begin(), dims.rank() - 2)); }
+
+// Strides in elements of an operand's matrices of `size` over the axes of the result's batch; 0
+// where the operand is broadcast.
+void batch_strides(const Dims& batch, const Dims& own, int64_t size, size_t* strides) {
+  const Dims steps = own.strides();
+  const size_t shift = batch.rank() - own.rank();
+  for (size_t axis = 0; axis < batch.rank(); ++axis)
+    strides[axis] = axis < shift || own[axis - shift] == 1
+                        ? 0
+                        : static_cast<size_t>(steps[axis - shift] * size);
+}
+
+Status matmul_dense(KernelContext& c, const Dims& batch, const Dims& outer_a, const Dims& outer_b,
+                    int64_t m, int64_t n, int64_t k, const Tensor& out) {
+  namespace dense = backends::dense;
+  size_t dims[kMaxRank], a[kMaxRank], b[kMaxRank], y[kMaxRank];
+  const size_t rank = batch.rank();
+  std::ranges::copy(batch, dims);
+  batch_strides(batch, outer_a, m * k, a);
+  batch_strides(batch, outer_b, k * n, b);
+  batch_strides(batch, batch, m * n, y);
+  const dense::GemmBatch product{.item = {.m = static_cast<size_t>(m),
+                                          .n = static_cast<size_t>(n),
+                                          .k = static_cast<size_t>(k),
+                                          .a = c.input(0).as<float>(),
+                                          .lda = static_cast<size_t>(k),
+                                          .b = c.input(1).as<float>(),
+                                          .ldb = static_cast<size_t>(n),
+                                          .c = out.as<float>(),
+                                          .ldc = static_cast<size_t>(n)},
+                                 .dims = {dims, rank},
+                                 .a_strides = {a, rank},
+                                 .b_strides = {b, rank},
+                                 .c_strides = {y, rank}};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_batch_scratch_bytes(product)));
+  dense::gemm_batch(product, scratch.data(), c.threads());
+  return {};
+}
 
 Status matmul(KernelContext& c) {
   Dims a = c.input(0).dims, b = c.input(1).dims;
@@ -26,6 +65,13 @@ Status matmul(KernelContext& c) {
   if (!row) dims.push_back(m);
   if (!column) dims.push_back(n);
   HOLOGRAM_TRY(Tensor out, c.output(0, dims));
+
+  if (out.dtype == DType::f32 && out.count() > 0 && k > 0) {
+    // Many matrices times the same one are one tall matrix times it.
+    if (leading(b).count() == 1 && leading(a).count() == batch.count())
+      return matmul_dense(c, {}, {}, {}, batch.count() * m, n, k, out);
+    return matmul_dense(c, batch, leading(a), leading(b), m, n, k, out);
+  }
 
   // The offset of each operand's matrix for every matrix of the result.
   auto offset = [&](const Dims& own, int64_t index) {
@@ -70,18 +116,19 @@ Status gemm_kernel(KernelContext& c) {
   HOLOGRAM_TRY(Tensor out, c.output(0, {m, n}));
   const double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
   return dispatch_number(out.dtype, [&]<typename T>() -> Status {
-    gemm<T>({.m = m,
-             .n = n,
-             .k = k,
-             .a = c.input(0).as<T>(),
-             .a_row = ta ? 1 : k,
-             .a_column = ta ? m : 1,
-             .b = c.input(1).as<T>(),
-             .b_row = tb ? 1 : n,
-             .b_column = tb ? k : 1,
-             .c = out.as<T>(),
-             .c_row = n},
-            c.threads());
+    GemmScratch scratch;
+    HOLOGRAM_CHECK(gemm<T>({.m = m,
+                            .n = n,
+                            .k = k,
+                            .a = c.input(0).as<T>(),
+                            .a_row = ta ? 1 : k,
+                            .a_column = ta ? m : 1,
+                            .b = c.input(1).as<T>(),
+                            .b_row = tb ? 1 : n,
+                            .b_column = tb ? k : 1,
+                            .c = out.as<T>(),
+                            .c_row = n},
+                           c, scratch));
     T* y = out.as<T>();
     if (alpha != 1)
       for (int64_t i = 0; i < m * n; ++i) y[i] = static_cast<T>(y[i] * static_cast<T>(alpha));
