@@ -103,6 +103,17 @@ Kernel::Kernel(isa::Program program) : program_(std::move(program)), bounds_(pro
   }
 }
 
+Status Kernel::trapped(uint32_t trap) const {
+  switch (trap) {
+    case isa::kTrapDivisionByZero:
+      return fail(ErrorCode::trap, "kernel '{}': integer division by zero", program_.name);
+    case isa::kTrapZeroStep:
+      return fail(ErrorCode::trap, "kernel '{}': a loop with a step of zero", program_.name);
+    default:
+      return fail(ErrorCode::trap, "kernel '{}': trap {}", program_.name, trap);
+  }
+}
+
 Result<std::unique_ptr<Kernel>> Backend::load(isa::Program program,
                                               std::span<const isa::NativeCode> native) {
   HOLOGRAM_CHECK(

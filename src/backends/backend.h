@@ -23,6 +23,7 @@
 #include "backends/access_bounds.h"
 #include "backends/argument.h"
 #include "isa/launch.h"
+#include "isa/native_abi.h"
 #include "isa/native_code.h"
 #include "isa/program.h"
 #include "support/result.h"
@@ -95,6 +96,29 @@ struct MemoryStatistics {
   uint64_t direct = 0;     // allocations served by the system
 };
 
+// The shortest way to run a program: native code that needs no scratch and does not ask for
+// lengths, called on the calling thread. Only backends of host memory have it.
+struct DirectEntry {
+  isa::NativeEntry entry = nullptr;
+  uint64_t most_threads = 0;  // launches of more are better shared out
+
+  // Runs `threads` threads along x. False, and nothing done, where they are too many; then use
+  // Backend::launch_checked().
+  bool run(uint64_t threads, const uint64_t* words, uint32_t* trap) const {
+    if (threads > most_threads) return false;
+    // Code that needs no scratch never looks at it; one static line saves aligning the stack.
+    alignas(64) static std::byte scratch[64];
+    const isa::NativeLaunch launch = {.grid = {1, 1, 1},
+                                      .block = {static_cast<uint32_t>(threads), 1, 1},
+                                      .parameters = words,
+                                      .lengths = nullptr,
+                                      .shared_bytes = 0,
+                                      .trap = trap};
+    entry(&launch, 0, 1, scratch);
+    return true;
+  }
+};
+
 // A program made ready by Backend::load.
 class Kernel {
  public:
@@ -110,11 +134,19 @@ class Kernel {
   // more than the ISA's limit: on the CPU a block is a loop.
   virtual uint64_t widest_block() const { return isa::kMaxBlockThreads; }
 
+  // See DirectEntry; empty where there is none.
+  const DirectEntry& direct() const { return direct_; }
+  // A trap code of native code as an error that names the program.
+  Status trapped(uint32_t trap) const;
+
   // Worked out once, for the checks of a launch.
   const AccessBounds& bounds() const { return bounds_; }
   uint64_t shared_bytes() const { return shared_bytes_; }  // of the arrays of fixed length
   bool has_open_shared() const { return open_shared_size_ != 0; }
   uint64_t open_shared_size() const { return open_shared_size_; }  // bytes of one element
+
+ protected:
+  DirectEntry direct_;  // set by the backend, if at all, before the kernel is shared
 
  private:
   isa::Program program_;

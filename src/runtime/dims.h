@@ -20,7 +20,7 @@ inline constexpr size_t kMaxRank = 16;
 
 class Dims {
  public:
-  Dims() = default;
+  Dims() {}  // of none; the values stay unset
   Dims(std::initializer_list<int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
   // Only the first kMaxRank are kept; what takes dimensions from outside calls from() instead.
   explicit Dims(std::span<const int64_t> values) : size_(std::min(values.size(), kMaxRank)) {
@@ -30,6 +30,16 @@ class Dims {
   Dims(size_t size, int64_t value) : size_(std::min(size, kMaxRank)) {
     std::fill_n(values_.begin(), size_, value);
     too_many_ = size > kMaxRank;
+  }
+  // Only the values there are: copies touch no more memory than they must.
+  Dims(const Dims& other) : size_(other.size_), too_many_(other.too_many_) {
+    std::copy_n(other.values_.begin(), size_, values_.begin());
+  }
+  Dims& operator=(const Dims& other) {
+    size_ = other.size_;
+    too_many_ = other.too_many_;
+    std::copy_n(other.values_.begin(), size_, values_.begin());
+    return *this;
   }
   // Fails on symbols and on more than kMaxRank dimensions.
   static Result<Dims> from(const Shape& shape);
@@ -50,15 +60,19 @@ class Dims {
   void erase(size_t at);
 
   bool operator==(const Dims& other) const {
-    return size_ == other.size_ && std::equal(begin(), end(), other.begin());
+    // A loop of its own: ranks are small, and a call to compare memory would cost more.
+    if (size_ != other.size_) return false;
+    for (size_t i = 0; i < size_; ++i)
+      if (values_[i] != other.values_[i]) return false;
+    return true;
   }
   // "[2, 3]"
   std::string to_string() const;
 
  private:
-  std::array<int64_t, kMaxRank> values_{};
   uint32_t size_ = 0;
   bool too_many_ = false;
+  std::array<int64_t, kMaxRank> values_;
 };
 
 // The product; empty on a negative dimension or where it does not fit 63 bits.

@@ -57,6 +57,8 @@ Result<Tensor> Tensor::over(std::shared_ptr<Storage> storage, DType type, const 
   tensor.strides_ = strides;
   tensor.address_ =
       storage->address() ? storage->address() + (*count ? offset * size : 0) : nullptr;
+  tensor.backend_ = storage->backend().get();
+  tensor.writable_ = storage->writable();
   tensor.storage_ = std::move(storage);
   tensor.settle();
   return tensor;
@@ -64,6 +66,7 @@ Result<Tensor> Tensor::over(std::shared_ptr<Storage> storage, DType type, const 
 
 void Tensor::settle() {
   count_ = *runtime::element_count(dims_);
+  bytes_ = static_cast<uint64_t>(count_) * size_of(type_);
   contiguous_ = true;
   int64_t expected = 1;
   for (size_t i = dims_.size(); i-- > 0;) {

@@ -19,7 +19,7 @@
 
 namespace hologram::runtime {
 
-class Tensor {
+class alignas(64) Tensor {
  public:
   // No elements and no storage; every function that needs either refuses it.
   Tensor() = default;
@@ -40,8 +40,12 @@ class Tensor {
   // Row-major without gaps.
   bool is_contiguous() const { return contiguous_; }
   bool has_storage() const { return storage_ != nullptr; }
-  bool writable() const { return storage_ && storage_->writable(); }
+  bool writable() const { return writable_; }
   const std::shared_ptr<Storage>& storage() const { return storage_; }
+  // Where it lies; null without storage.
+  const backends::Backend* backend() const { return backend_; }
+  // Of its elements, without gaps.
+  uint64_t byte_count() const { return bytes_; }
   // Of element (0, 0, ...), on the backend.
   void* address() const { return address_; }
   int64_t offset() const;
@@ -106,11 +110,15 @@ class Tensor {
   Tensor seen_as(const Dims& dims, const Dims& strides, int64_t by = 0) const;
   void settle();
 
+  // What the fast paths of ops look at, up to the number of dimensions, is one cache line.
   std::shared_ptr<Storage> storage_;
+  const backends::Backend* backend_ = nullptr;
   void* address_ = nullptr;
   int64_t count_ = 0;
+  uint64_t bytes_ = 0;
   DType type_ = DType::f32;
   bool contiguous_ = true;
+  bool writable_ = false;
   Dims dims_{0};
   Dims strides_{1};
 };

@@ -40,6 +40,12 @@ uint64_t estimate_weight(const isa::Program& program) {
   return std::max<uint64_t>(1, total);
 }
 
+bool uses_lengths(const isa::Program& program) {
+  for (const isa::Instruction& instruction : program.body)
+    if (instruction.op == isa::Opcode::length) return true;
+  return false;
+}
+
 // Memory of the calling thread that grows to the largest launch it has made and is then reused.
 Result<std::byte*> thread_scratch(uint64_t bytes) {
   thread_local AlignedBytes scratch;
@@ -64,9 +70,14 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::create(isa::Program program,
   kernel->level_ = code->level;
   kernel->sizes_.scratch_fixed = code->scratch_fixed;
   kernel->sizes_.scratch_per_thread = code->scratch_per_thread;
-  kernel->weight_ = estimate_weight(kernel->program());
+  kernel->fork_threads_ = kWorthForking / estimate_weight(kernel->program());
   if (code->scratch_per_thread == 0 && kernel->program().shared.empty())
     kernel->widest_block_ = kWidestBlock;
+  if (kernel->sizes_.scratch_bytes(1, 0) <= 64 && kernel->program().shared.empty() &&
+      !uses_lengths(kernel->program())) {
+    kernel->direct_ = {kernel->entry_,
+                       std::min<uint64_t>(kernel->fork_threads_, uint64_t{1} << 31)};
+  }
   return kernel;
 }
 
@@ -86,7 +97,7 @@ Status CpuKernel::run(const CpuContext& context, const LaunchShape& shape, const
   };
   const uint64_t threads = shape.block_threads();
   const uint64_t scratch = sizes_.scratch_bytes(threads, shape.shared_bytes);
-  if (blocks > 1 && context.threads > 1 && blocks * threads >= kWorthForking / weight_) {
+  if (blocks > 1 && context.threads > 1 && blocks * threads >= fork_threads_) {
     HOLOGRAM_CHECK(run_parallel(context, launch, blocks, scratch));
   } else if (scratch <= kStackScratch) {
     alignas(64) std::byte stack[kStackScratch];
@@ -109,17 +120,6 @@ Status CpuKernel::run_parallel(const CpuContext& context, const isa::NativeLaunc
     entry_(&launch, begin, end, memory + stride * taken.fetch_add(1, std::memory_order_relaxed));
   });
   return {};
-}
-
-Status CpuKernel::trapped(uint32_t trap) const {
-  switch (trap) {
-    case isa::kTrapDivisionByZero:
-      return fail(ErrorCode::trap, "kernel '{}': integer division by zero", program().name);
-    case isa::kTrapZeroStep:
-      return fail(ErrorCode::trap, "kernel '{}': a loop with a step of zero", program().name);
-    default:
-      return fail(ErrorCode::trap, "kernel '{}': trap {}", program().name, trap);
-  }
 }
 
 Status CpuKernel::interpret(const CpuContext& context, const LaunchShape& shape,

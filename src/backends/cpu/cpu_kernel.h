@@ -42,12 +42,11 @@ class CpuKernel final : public Kernel {
   explicit CpuKernel(isa::Program program) : Kernel(std::move(program)) {}
   Status run_parallel(const CpuContext& context, const isa::NativeLaunch& launch, uint64_t blocks,
                       uint64_t scratch_bytes) const;
-  Status trapped(uint32_t trap) const;
   Status interpret(const CpuContext& context, const LaunchShape& shape, const uint64_t* words,
                    const uint64_t* lengths) const;
 
   isa::NativeEntry entry_ = nullptr;
-  uint64_t weight_ = 1;  // about how many instructions a thread executes
+  uint64_t fork_threads_ = 0;  // a launch of fewer threads stays on the calling one
   uint64_t widest_block_ = isa::kMaxBlockThreads;
   isa::NativeCode sizes_;  // without the bytes: what scratch a launch needs
   std::string level_;

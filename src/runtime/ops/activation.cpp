@@ -1,18 +1,17 @@
 #include "runtime/ops/activation.h"
 
-#include "runtime/ops/elementwise.h"
+#include "runtime/ops/elementwise_op.h"
 #include "runtime/ops/op_kernels.h"
 
 namespace hologram::runtime::ops {
 
-#define HOLOGRAM_UNARY_OP(name)                                               \
-  Status name(const Executor& executor, const Tensor& x, const Tensor& out) { \
-    const Tensor* const inputs[] = {&x};                                      \
-    return run_elementwise(executor, ElementwiseOp::name, inputs, {}, out);   \
-  }                                                                           \
-  Result<Tensor> name(const Executor& executor, const Tensor& x) {            \
-    const Tensor* const inputs[] = {&x};                                      \
-    return make_elementwise(executor, ElementwiseOp::name, inputs, {});       \
+#define HOLOGRAM_UNARY_OP(name)                                                \
+  Status name(const Executor& executor, const Tensor& x, const Tensor& out) {  \
+    return elementwise_op<ElementwiseOp::name, 1, 0>(executor, {&x}, out, {}); \
+  }                                                                            \
+  Result<Tensor> name(const Executor& executor, const Tensor& x) {             \
+    const Tensor* const inputs[] = {&x};                                       \
+    return make_elementwise(executor, ElementwiseOp::name, inputs, {});        \
   }
 HOLOGRAM_UNARY_OP(relu)
 HOLOGRAM_UNARY_OP(sigmoid)

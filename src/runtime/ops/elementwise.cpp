@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/layout.h"
+#include "runtime/ops/elementwise_op.h"
 #include "runtime/ops/op_kernels.h"
 
 namespace hologram::runtime::ops {
@@ -61,26 +62,11 @@ Status launch_plane(backends::Backend& backend, const backends::Kernel& kernel, 
   return {};
 }
 
-bool disjoint_or_same(const Tensor& input, const Tensor& out) {
-  // Both contiguous, of one size: the same elements in the same places are safe.
-  const auto a = reinterpret_cast<uintptr_t>(input.address());
-  const auto b = reinterpret_cast<uintptr_t>(out.address());
-  const uint64_t a_bytes = static_cast<uint64_t>(input.element_count()) * size_of(input.type());
-  const uint64_t b_bytes = static_cast<uint64_t>(out.element_count()) * size_of(out.type());
-  return (a == b && a_bytes == b_bytes) || a + a_bytes <= b || b + b_bytes <= a;
-}
-
-// The common case, decided in a few nanoseconds: everything contiguous, one shape and type.
 bool is_flat(const Executor& executor, ElementwiseOp op, std::span<const Tensor* const> inputs,
              const Tensor& out) {
-  if (!out.is_contiguous() || !out.writable() || out.element_count() == 0 ||
-      out.storage()->backend().get() != &executor.backend())
-    return false;
+  if (!is_flat_output(executor, out)) return false;
   for (const Tensor* input : inputs)
-    if (!input->is_contiguous() || !input->has_storage() || input->dims() != out.dims() ||
-        input->type() != inputs[0]->type() || !disjoint_or_same(*input, out) ||
-        input->storage()->backend().get() != &executor.backend())
-      return false;
+    if (!is_flat_input(executor, *input, inputs[0]->type(), out)) return false;
   return inputs.empty() || out.type() == result_type(op, inputs[0]->type());
 }
 
@@ -89,13 +75,11 @@ Status run_flat(const Executor& executor, ElementwiseOp op, DType type,
                 const Tensor& out) {
   HOLOGRAM_TRY(const backends::Kernel* kernel,
                executor.op_kernels().elementwise(op, Variant::v, type));
-  Plane plane;
+  Plane plane{};
   plane.rows = 1;
   plane.columns = static_cast<uint64_t>(out.element_count());
   for (size_t i = 0; i < inputs.size(); ++i) plane.address[i] = inputs[i]->address();
   plane.address[inputs.size()] = out.address();
-  plane.row = {};
-  plane.same = {};
   return launch_plane(executor.backend(), *kernel, op, type, scalars, plane);
 }
 

@@ -23,8 +23,13 @@ Result<const backends::Kernel*> OpKernels::load_elementwise(ElementwiseOp op, Va
     return fail(ErrorCode::unsupported, "{} of {} is not supported; it takes {}", info(op).name,
                 name_of(type), describe(info(op).types));
   HOLOGRAM_TRY(const backends::Kernel* kernel, find(program_name(op, variant, type)));
-  programs_[static_cast<size_t>(op)][static_cast<size_t>(variant)][static_cast<size_t>(type)].store(
-      kernel, std::memory_order_release);
+  Slot& slot =
+      programs_[static_cast<size_t>(op)][static_cast<size_t>(variant)][static_cast<size_t>(type)];
+  std::lock_guard lock(mutex_);
+  if (!slot.kernel.load(std::memory_order_relaxed)) {
+    slot.direct = kernel->direct();
+    slot.kernel.store(kernel, std::memory_order_release);
+  }
   return kernel;
 }
 

@@ -12,7 +12,7 @@ double Scalar::as_double() const {
                    : static_cast<double>(whole_);
 }
 
-Result<uint64_t> Scalar::bits_as(DType type) const {
+Result<uint64_t> Scalar::convert_to(DType type) const {
   switch (type) {
     case DType::boolean:
       return static_cast<uint64_t>(as_double() != 0);

@@ -1,6 +1,7 @@
 // Scalar: a number given to an op on the host, of any arithmetic type, made the op's type exactly.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
 
@@ -21,11 +22,17 @@ class Scalar {
 
   // The bits of the value as `type`, zero-extended; rounded to a float type. invalid_argument where
   // an integer type cannot hold it exactly.
-  Result<uint64_t> bits_as(DType type) const;
+  Result<uint64_t> bits_as(DType type) const {
+    // What the hot ops pass, without leaving the caller.
+    if (kind_ == Kind::real && type == DType::f32)
+      return uint64_t{std::bit_cast<uint32_t>(static_cast<float>(real_))};
+    return convert_to(type);
+  }
 
  private:
   enum class Kind : uint8_t { whole, real };
   double as_double() const;
+  Result<uint64_t> convert_to(DType type) const;
 
   Kind kind_;
   uint64_t whole_ = 0;  // two's complement where negative

@@ -27,34 +27,34 @@ enum class TypeSet : uint8_t {
   words,  // u8, u16, u32, u64: bits, whatever they mean
 };
 
-// X(name, input arrays, scalars, types, result in the accumulation type)
+// X(name, input arrays, scalars, types)
 // Binary ops have the variants v, vs and, where the order matters, sv.
-#define HOLOGRAM_ELEMENTWISE_OPS(X)         \
-  X(add, 2, 0, numbers, false)              \
-  X(sub, 2, 0, numbers, false)              \
-  X(mul, 2, 0, numbers, false)              \
-  X(div, 2, 0, numbers, false)              \
-  X(min, 2, 0, numbers, false)              \
-  X(max, 2, 0, numbers, false)              \
-  X(pow, 2, 0, numbers, false)              \
-  X(abs, 1, 0, signed_numbers, false)       \
-  X(neg, 1, 0, signed_numbers, false)       \
-  X(sqrt, 1, 0, floats, false)              \
-  X(rsqrt, 1, 0, floats, false)             \
-  X(relu, 1, 0, signed_numbers, false)      \
-  X(sigmoid, 1, 0, floats, false)           \
-  X(tanh, 1, 0, floats, false)              \
-  X(gelu, 1, 0, floats, false)              \
-  X(scalar_add, 1, 1, numbers, false)       \
-  X(scalar_mul, 1, 1, numbers, false)       \
-  X(clip, 1, 2, numbers, false)             \
-  X(axpy, 2, 1, numbers, false)             \
-  X(fill, 0, 1, words, false)               \
-  X(squared_difference, 2, 0, floats, true) \
-  X(binary_cross_entropy, 2, 0, floats, true)
+#define HOLOGRAM_ELEMENTWISE_OPS(X)   \
+  X(add, 2, 0, numbers)               \
+  X(sub, 2, 0, numbers)               \
+  X(mul, 2, 0, numbers)               \
+  X(div, 2, 0, numbers)               \
+  X(min, 2, 0, numbers)               \
+  X(max, 2, 0, numbers)               \
+  X(pow, 2, 0, numbers)               \
+  X(abs, 1, 0, signed_numbers)        \
+  X(neg, 1, 0, signed_numbers)        \
+  X(sqrt, 1, 0, floats)               \
+  X(rsqrt, 1, 0, floats)              \
+  X(relu, 1, 0, signed_numbers)       \
+  X(sigmoid, 1, 0, floats)            \
+  X(tanh, 1, 0, floats)               \
+  X(gelu, 1, 0, floats)               \
+  X(scalar_add, 1, 1, numbers)        \
+  X(scalar_mul, 1, 1, numbers)        \
+  X(clip, 1, 2, numbers)              \
+  X(axpy, 2, 1, numbers)              \
+  X(fill, 0, 1, words)                \
+  X(squared_difference, 2, 0, floats) \
+  X(binary_cross_entropy, 2, 0, floats)
 
 enum class ElementwiseOp : uint8_t {
-#define X(name, arrays, scalars, types, accumulates) name,
+#define X(name, arrays, scalars, types) name,
   HOLOGRAM_ELEMENTWISE_OPS(X)
 #undef X
 };
@@ -64,12 +64,10 @@ struct ElementwiseInfo {
   uint8_t inputs;
   uint8_t scalars;
   TypeSet types;
-  bool accumulates;
 };
 
 inline constexpr ElementwiseInfo kElementwiseOps[] = {
-#define X(name, arrays, scalars, types, accumulates) \
-  {#name, arrays, scalars, TypeSet::types, accumulates},
+#define X(name, arrays, scalars, types) {#name, arrays, scalars, TypeSet::types},
     HOLOGRAM_ELEMENTWISE_OPS(X)
 #undef X
 };
@@ -108,12 +106,14 @@ constexpr bool has_program(ElementwiseOp op, Variant variant, DType type) {
   return is_binary(op) && (variant == Variant::vs || !is_commutative(op));
 }
 
+// Losses keep the accumulation type; they are the last of the table.
+constexpr bool accumulates(ElementwiseOp op) { return op >= ElementwiseOp::squared_difference; }
 // The type that arithmetic on `type` is done in: f32 for the 16-bit floats, else itself.
 constexpr DType arithmetic_type(DType type) {
   return type == DType::f16 || type == DType::bf16 ? DType::f32 : type;
 }
 constexpr DType result_type(ElementwiseOp op, DType type) {
-  return info(op).accumulates ? arithmetic_type(type) : type;
+  return accumulates(op) ? arithmetic_type(type) : type;
 }
 
 // "add_f32", "sub_sv_i8"

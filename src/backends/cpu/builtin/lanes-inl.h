@@ -41,10 +41,32 @@ struct MaxFold {
 };
 
 template <typename A, typename Fold>
-HWY_INLINE A fold_lanes(A* lanes, Fold fold) {
-  for (size_t width = kLanes<A> / 2; width > 0; width /= 2)
+HWY_INLINE A fold_lanes(A* lanes, size_t count, Fold fold) {
+  for (size_t width = count / 2; width > 0; width /= 2)
     for (size_t i = 0; i < width; ++i) lanes[i] = fold(lanes[i], lanes[i + width]);
   return lanes[0];
+}
+
+// The vectors of sums as one sum, after element k of the rest is added to lane k. Folding whole
+// vectors first is the same tree, without going through memory.
+template <typename D, size_t kVectors, typename Rest>
+HWY_INLINE hn::TFromD<D> finish_sum(D d, hn::Vec<D> (&sums)[kVectors], size_t rest, Rest element) {
+  using A = hn::TFromD<D>;
+  constexpr size_t kWidth = hn::MaxLanes(d);
+  HWY_ALIGN A lanes[kVectors * kWidth];
+  if (rest != 0) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
+    for (size_t k = 0; k < rest; ++k) lanes[k] += element(k);
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Load(d, lanes + v * kWidth);
+  }
+#pragma GCC unroll 4
+  for (size_t width = kVectors / 2; width > 0; width /= 2)
+#pragma GCC unroll 16
+    for (size_t v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
+  hn::Store(sums[0], d, lanes);
+  return fold_lanes(lanes, kWidth, AddFold());
 }
 
 template <typename A>
@@ -60,10 +82,7 @@ HWY_INLINE A sum_run(const A* x, size_t count) {
     for (size_t v = 0; v < kVectors; ++v)
       sums[v] = hn::Add(sums[v], hn::LoadU(d, x + i + v * kWidth));
   }
-  HWY_ALIGN A lanes[kLanes<A>];
-  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
-  for (size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i];
-  return fold_lanes(lanes, AddFold());
+  return finish_sum(d, sums, count - i, [&](size_t k) { return x[i + k]; });
 }
 
 // Products and sums rounded apart, as on levels without fused instructions.
@@ -81,10 +100,7 @@ HWY_INLINE A dot_run(const A* x, const A* y, size_t count) {
       sums[v] = hn::Add(
           sums[v], hn::Mul(hn::LoadU(d, x + i + v * kWidth), hn::LoadU(d, y + i + v * kWidth)));
   }
-  HWY_ALIGN A lanes[kLanes<A>];
-  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
-  for (size_t lane = 0; i < count; ++i, ++lane) lanes[lane] += x[i] * y[i];
-  return fold_lanes(lanes, AddFold());
+  return finish_sum(d, sums, count - i, [&](size_t k) { return x[i + k] * y[i + k]; });
 }
 
 // The least (or greatest) of at least one element; not-a-number if any element is.
@@ -115,7 +131,7 @@ HWY_INLINE A extremum_run(const A* x, size_t count) {
     lanes[lane] = kLeast ? MinFold()(lanes[lane], x[i]) : MaxFold()(lanes[lane], x[i]);
   }
   if (nan) return std::numeric_limits<A>::quiet_NaN();
-  return kLeast ? fold_lanes(lanes, MinFold()) : fold_lanes(lanes, MaxFold());
+  return kLeast ? fold_lanes(lanes, kLanes<A>, MinFold()) : fold_lanes(lanes, kLanes<A>, MaxFold());
 }
 
 }  // namespace hologram::backends::HWY_NAMESPACE

@@ -26,14 +26,8 @@ void fold(const ReduceKernel& kernel, uint64_t* partials, size_t count) {
       kernel.combine(partials + i, partials + i + step);
 }
 
-void reduce_row(const CpuContext& context, const ReduceKernel& kernel, const std::byte* x,
-                const std::byte* y, uint64_t count, std::byte* out, bool may_fork) {
-  if (count <= kChunk) {
-    uint64_t accumulator = 0;
-    if (count != 0) kernel.chunk(x, y, count, &accumulator);
-    kernel.finish(&accumulator, count, out);
-    return;
-  }
+void reduce_long_row(const CpuContext& context, const ReduceKernel& kernel, const std::byte* x,
+                     const std::byte* y, uint64_t count, std::byte* out, bool may_fork) {
   const uint64_t size = chunk_size(count), chunks = (count + size - 1) / size;
   uint64_t partials[kMaxChunks];
   const auto body = [&](size_t begin, size_t end) {
@@ -51,8 +45,17 @@ void reduce_row(const CpuContext& context, const ReduceKernel& kernel, const std
   kernel.finish(partials, count, out);
 }
 
+void reduce_row(const CpuContext& context, const ReduceKernel& kernel, const std::byte* x,
+                const std::byte* y, uint64_t count, std::byte* out, bool may_fork) {
+  if (count > kChunk) return reduce_long_row(context, kernel, x, y, count, out, may_fork);
+  uint64_t accumulator = 0;
+  if (count != 0) kernel.chunk(x, y, count, &accumulator);
+  kernel.finish(&accumulator, count, out);
+}
+
 void reduce_rows(const CpuContext& context, const ReduceKernel& kernel, const std::byte* x,
                  std::byte* out, uint64_t rows, uint64_t columns) {
+  if (rows == 1) return reduce_row(context, kernel, x, nullptr, columns, out, true);
   const uint64_t stride = columns * kernel.element_size;
   const auto row = [&](uint64_t r, bool may_fork) {
     reduce_row(context, kernel, x + r * stride, nullptr, columns, out + r * kernel.out_size,
@@ -75,7 +78,8 @@ void reduce_rows(const CpuContext& context, const ReduceKernel& kernel, const st
 // Words: x, out, rows, columns.
 template <ReduceOp op, DType type>
 Status run_rows(const CpuContext& context, const uint64_t* words, const uint64_t*) {
-  reduce_rows(context, reduce_kernel(op, type), reinterpret_cast<const std::byte*>(words[0]),
+  static const ReduceKernel& kernel = reduce_kernel(op, type);
+  reduce_rows(context, kernel, reinterpret_cast<const std::byte*>(words[0]),
               reinterpret_cast<std::byte*>(words[1]), words[2], words[3]);
   return {};
 }
@@ -100,8 +104,8 @@ Status check_extremum(const uint64_t* words, const uint64_t* lengths) {
 // Words: x, y, out, n.
 template <DType type>
 Status run_dot(const CpuContext& context, const uint64_t* words, const uint64_t*) {
-  reduce_row(context, reduce_kernel(ReduceOp::dot, type),
-             reinterpret_cast<const std::byte*>(words[0]),
+  static const ReduceKernel& kernel = reduce_kernel(ReduceOp::dot, type);
+  reduce_row(context, kernel, reinterpret_cast<const std::byte*>(words[0]),
              reinterpret_cast<const std::byte*>(words[1]), words[3],
              reinterpret_cast<std::byte*>(words[2]), true);
   return {};

@@ -1,0 +1,68 @@
+// The first few nanoseconds of every element-wise op. The op and the number of its operands are
+// known here when compiling, so the common case (everything contiguous, of one shape and type,
+// small enough for one thread) is a row of comparisons and a call of native code; the rest goes to
+// run_elementwise().
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/op_kernels.h"
+
+namespace hologram::runtime::ops {
+
+inline bool same_shape(const Tensor& a, const Tensor& b) {
+  // One dimension each: the counts say it, without a look at the dimensions.
+  if (a.rank() == 1 && b.rank() == 1) return a.element_count() == b.element_count();
+  return a.dims() == b.dims();
+}
+
+// Of contiguous tensors. The same elements in the same places are safe.
+inline bool disjoint_or_same(const Tensor& input, const Tensor& out) {
+  const auto a = reinterpret_cast<uintptr_t>(input.address());
+  const auto b = reinterpret_cast<uintptr_t>(out.address());
+  return (a == b && input.byte_count() == out.byte_count()) || a + input.byte_count() <= b ||
+         b + out.byte_count() <= a;
+}
+
+inline bool is_flat_output(const Executor& executor, const Tensor& out) {
+  return out.backend() == &executor.backend() && out.is_contiguous() && out.writable() &&
+         out.element_count() != 0;
+}
+inline bool is_flat_input(const Executor& executor, const Tensor& input, DType type,
+                          const Tensor& out) {
+  return input.backend() == &executor.backend() && input.is_contiguous() && input.type() == type &&
+         same_shape(input, out) && disjoint_or_same(input, out);
+}
+
+// Inputs, then `out`, then the scalars' bits.
+template <ElementwiseOp op, size_t kInputs, size_t kScalars>
+[[gnu::always_inline]] inline Status elementwise_op(
+    const Executor& executor, const std::array<const Tensor*, kInputs>& inputs, const Tensor& out,
+    const std::array<uint64_t, kScalars>& scalars) {
+  static_assert(info(op).inputs == kInputs && info(op).scalars == kScalars);
+  const DType type = inputs[0]->type();
+  const OpKernels::Slot* slot = executor.op_kernels().loaded(op, Variant::v, type);
+  // Unrolled by hand: a loop would keep the pointers in memory.
+  const bool flat =
+      slot != nullptr && is_flat_output(executor, out) &&
+      out.type() == result_type(op, type)&& [&]<size_t... i>(std::index_sequence<i...>) {
+    return (is_flat_input(executor, *inputs[i], type, out) && ...);
+  }
+  (std::make_index_sequence<kInputs>());
+  if (flat) [[likely]] {
+    std::array<uint64_t, 2 * (kInputs + 1) + kScalars> words;
+    for (size_t i = 0; i < kInputs; ++i)
+      words[i] = reinterpret_cast<uintptr_t>(inputs[i]->address());
+    words[kInputs] = reinterpret_cast<uintptr_t>(out.address());
+    for (size_t i = 0; i <= kInputs; ++i) words[kInputs + 1 + i] = 0;  // one row: no strides
+    for (size_t i = 0; i < kScalars; ++i) words[2 * (kInputs + 1) + i] = scalars[i];
+    uint32_t trap = isa::kTrapNone;
+    if (slot->direct.run(static_cast<uint64_t>(out.element_count()), words.data(), &trap))
+      return trap == isa::kTrapNone ? Status() : slot->kernel.load()->trapped(trap);
+  }
+  return run_elementwise(executor, op, inputs, scalars, out);
+}
+
+}  // namespace hologram::runtime::ops
