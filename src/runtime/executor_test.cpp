@@ -72,10 +72,10 @@ TEST(Executor, FindsStandardKernels) {
   EXPECT_REFUSED(not_found, "'flub_f32'", executor().standard_kernel("flub_f32"));
 }
 
-// The bundle holds exactly the programs that the ops ask for.
+// The bundle holds the programs that the ops ask for, beside the standard library.
 TEST(KernelBundle, HoldsEveryOp) {
   const auto programs = value_of(build_op_programs());
-  EXPECT_EQ(embedded_bundle().size(), programs.size());
+  EXPECT_GE(embedded_bundle().size(), programs.size());
   for (const isa::Program& program : programs) {
     const auto at = embedded_bundle().find(program.name);
     ASSERT_TRUE(at) << program.name;
@@ -85,9 +85,9 @@ TEST(KernelBundle, HoldsEveryOp) {
 
 #ifdef HOLOGRAM_WITH_CODEGEN
 TEST(KernelBundle, HasNativeCodeForEveryLevel) {
-  for (const char* name : {"add_f32", "sub_sv_i8", "relu_bf16", "axpy_f64", "pow_u16", "fill_u8"}) {
-    const auto native = embedded_bundle().native(*embedded_bundle().find(name));
-    ASSERT_EQ(native.size(), 3u) << name;
+  for (const isa::Program& program : value_of(build_op_programs())) {
+    const auto native = embedded_bundle().native(*embedded_bundle().find(program.name));
+    ASSERT_EQ(native.size(), 3u) << program.name;
     EXPECT_EQ(native[0].level, "x86-64-v2");
     EXPECT_EQ(native[2].level, "x86-64-v4");
   }

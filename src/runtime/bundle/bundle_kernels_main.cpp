@@ -29,13 +29,8 @@ Result<std::vector<isa::NativeCode>> compile([[maybe_unused]] const isa::Program
   std::vector<isa::NativeCode> native;
 #ifdef HOLOGRAM_WITH_CODEGEN
   for (const codegen::Level level : codegen::kLevels) {
-    auto compiled = codegen::compile(program, codegen::Target(level));
-    if (!compiled && compiled.error().code() == ErrorCode::unsupported) {
-      std::fprintf(stderr, "%s\n", compiled.error().to_string().c_str());
-      continue;
-    }
-    HOLOGRAM_TRY(isa::NativeCode code,
-                 in_context(std::move(compiled), [&] { return "kernel '" + program.name + "'"; }));
+    HOLOGRAM_TRY(isa::NativeCode code, in_context(codegen::compile(program, codegen::Target(level)),
+                                                  [&] { return "kernel '" + program.name + "'"; }));
     native.push_back(std::move(code));
   }
 #endif
