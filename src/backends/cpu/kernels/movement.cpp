@@ -160,8 +160,12 @@ Status concat(KernelContext& c) {
     for (size_t i = 0; i < c.input_count(); ++i) {
       const Tensor& in = c.input(i);
       const int64_t run = in.dims[axis] * inner;
-      for (int64_t k = 0; k < outer; ++k)
-        std::copy_n(in.as<T>() + k * run, run, out.as<T>() + k * dims[axis] * inner + at);
+      if (run == 0) continue;
+      c.threads().parallel_for(
+          outer, std::max<int64_t>(1, 16 * 1024 / run), [&](size_t begin, size_t end) {
+            for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
+              std::copy_n(in.as<T>() + k * run, run, out.as<T>() + k * dims[axis] * inner + at);
+          });
       at += run;
     }
     return {};

@@ -21,6 +21,22 @@ class UnpackedMemory : public KernelMemory {
   KernelContext& context_;
 };
 
+// As many T as there are operands. A kernel does not allocate: only a Concat or Split of very many
+// tensors leaves the stack.
+template <typename T>
+class Few {
+ public:
+  explicit Few(size_t count) : many_(count > kFew ? count : 0), count_(count) {}
+  T& operator[](size_t index) { return span()[index]; }
+  std::span<T> span() { return {many_.empty() ? few_ : many_.data(), count_}; }
+
+ private:
+  static constexpr size_t kFew = 16;
+  T few_[kFew];
+  std::vector<T> many_;
+  size_t count_;
+};
+
 }  // namespace
 
 Status run_unpacked(KernelFunction kernel, KernelContext& context) {
@@ -31,9 +47,8 @@ Status run_unpacked(KernelFunction kernel, KernelContext& context) {
   for (size_t i = 0; i < output_count; ++i) any |= is_packed(context.output_type(i));
   if (!any) return kernel(context);
 
-  // Rare types: a few small vectors are no loss here.
-  std::vector<Value> inputs(input_count), outputs(output_count);
-  std::vector<DType> types(output_count);
+  Few<Value> inputs(input_count), outputs(output_count);
+  Few<DType> types(output_count);
   for (size_t i = 0; i < input_count; ++i) {
     inputs[i] = context.input_value(i);
     if (!inputs[i].is_tensor() || !is_packed(inputs[i].tensor.dtype)) continue;
@@ -46,7 +61,8 @@ Status run_unpacked(KernelFunction kernel, KernelContext& context) {
   for (size_t i = 0; i < output_count; ++i)
     types[i] = is_packed(context.output_type(i)) ? DType::u8 : context.output_type(i);
   UnpackedMemory memory(context);
-  KernelContext inner(inputs, outputs, types, context.attributes(), memory, context.threads());
+  KernelContext inner(inputs.span(), outputs.span(), types.span(), context.attributes(), memory,
+                      context.threads());
   HOLOGRAM_CHECK(kernel(inner));
   for (size_t i = 0; i < output_count; ++i) {
     if (!is_packed(context.output_type(i)) || !outputs[i].is_tensor()) continue;
