@@ -1,4 +1,4 @@
-"""Cases for every kernel of the library: shapes of 0, 1, odd and large, and all parameters."""
+"""Cases for every kernel of the library and the examples: shapes of 0, 1, odd and large, and all parameters."""
 
 import os
 
@@ -239,7 +239,32 @@ def vector_dot(g):
         yield {"a": floats(g, n), "b": floats(g, n), "result": zeros(1), "n": n}
 
 
+def mandelbrot(g):
+    for rows, columns in [(0, 3), (1, 1), (5, 9), (12, 70)]:
+        yield {"pixels": np.zeros((rows, columns, 3), np.uint8), "centre_x": -0.65, "centre_y": 0.0,
+               "scale": 0.05, "limit": 20}
+
+
+def nbody(g):
+    for n in [0, 1, 7, 70]:
+        yield {"x": floats(g, n, 3), "v": floats(g, n, 3), "mass": positive(g, n),
+               "new_x": zeros(n, 3), "new_v": zeros(n, 3), "dt": 0.01}
+
+
+def histogram(g):
+    for n in [0, 1, 255, 9001]:
+        yield {"data": g.integers(0, 256, n).astype(np.uint8), "counts": np.zeros(256, np.uint32),
+               "n": n}
+
+
+def transpose_tiled(g):
+    for rows, columns in [(0, 3), (1, 1), (5, 7), (33, 18)]:
+        yield {"a": floats(g, rows, columns), "b": zeros(columns, rows)}
+
+
 MAKERS = {
+    "mandelbrot": mandelbrot, "nbody_step": nbody, "histogram": histogram,
+    "transpose_tiled": transpose_tiled,
     "vector_sum": vector_sum, "vector_dot": vector_dot,
     "layer_norm": norm_cases("input", "output", "num_positions", "hidden_dim"),
     "onnx_layer_norm": norm_cases("x", "y", "rows", "hidden"), "gemm_f32": gemm_f32,
@@ -254,18 +279,12 @@ MAKERS = {
     "onnx_reshape": copies, "onnx_squeeze": copies, "onnx_unsqueeze": copies,
     "onnx_transpose": transpose, "onnx_gather": gather, "onnx_slice": slices}
 # Sums of many terms, and quotients of differences, lose more than one operation does.
-TOLERANCE = {"onnx_softmax": 1e-4, "exp": 2e-6}
+TOLERANCE = {"onnx_softmax": 1e-4, "nbody_step": 1e-4, "exp": 2e-6}
 
 
-def cast_cases(source, generator):
-    from oracle_cases import draw
-    for n in SIZES:
-        yield draw(generator, source, n)
-
-
-def write(writer, folder, part, parts):
-    files = sorted(os.path.join(root, f) for root, _, names in os.walk(folder) for f in names
-                   if f.endswith(".py"))
+def write(writer, folders, part, parts):
+    files = sorted(os.path.join(root, f) for folder in folders.split(":")
+                   for root, _, names in os.walk(folder) for f in names if f.endswith(".py"))
     for number, file in enumerate(files):
         if number % parts != part:
             continue

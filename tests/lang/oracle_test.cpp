@@ -1,6 +1,6 @@
-// Every kernel of the library and 200 random programs: what CPython gives (oracle_cases.py) is what
-// the interpreter and the native code give. Integers and bool agree in every bit, floats within a
-// tolerance; NaN with NaN.
+// Every kernel of the library and the examples and 200 random programs: what CPython gives
+// (oracle_cases.py) is what the interpreter and the native code give. Integers and bool agree in
+// every bit, floats within a tolerance; NaN with NaN.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -89,7 +89,8 @@ class Oracle : public testing::Test {
     for (int part = 0; part < kParts; ++part)
       parts.emplace_back([&, part] {
         const std::string command = fmt::format(
-            "/usr/bin/python3 {0}/tests/lang/oracle_cases.py {1}/{2} {0}/kernels {3} {2}/{4}",
+            "/usr/bin/python3 {0}/tests/lang/oracle_cases.py {1}/{2} "
+            "{0}/kernels:{0}/examples/kernels {3} {2}/{4}",
             HOLOGRAM_SOURCE_DIR, folder_.string(), part, seeds ? seeds : kPrograms, kParts);
         codes[part] = std::system(command.c_str());
       });
