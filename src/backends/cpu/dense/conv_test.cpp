@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/conv.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/dense/testing.h"
@@ -120,7 +121,7 @@ struct Trial {
     if (out == Layout::blocked)
       from_blocked(s.batch, s.out_channels, out_pixels, conv.output, result.data(), pool);
     else
-      std::memcpy(result.data(), conv.output, result.size() * sizeof(float));
+      std::copy_n(conv.output, result.size(), result.data());
     return result;
   }
 
