@@ -45,6 +45,9 @@ endfunction()
 # One GoogleTest program and its ctest entry. LABELS unit (the default), error, differential, ...
 # SERIAL: the test measures or loads the whole machine and must run alone.
 function(hologram_test name)
+  if(NOT HOLOGRAM_TESTS)
+    return()
+  endif()
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LINK;LABELS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})

@@ -26,6 +26,7 @@ struct OldFile {
 
   std::vector<std::byte> write() const {
     std::vector<std::byte> bytes;
+    bytes.reserve(1024);
     ByteWriter out(bytes);
     uint64_t elements = 1;
     for (const uint64_t dim : shape) elements *= dim;
