@@ -62,6 +62,21 @@ Program elementwise(Opcode op, DType type) {
              [op](Builder& p, Arrays in, Register i) { return p.unary(op, p.load(in[0], i)); });
 }
 
+Program sum() {
+  Builder p("sum");
+  const auto in = p.array("in", DType::f32, Access::read);
+  const auto out = p.array("out", DType::f32, Access::write);
+  const auto n = p.scalar("n", DType::u32);
+  const Register total = p.variable(DType::f32);
+  p.assign(total, p.floating(DType::f32, 0));
+  p.for_(p.id(Opcode::thread_id), p.value(n), p.id(Opcode::block_size),
+         [&](Register i) { p.assign(total, p.add(total, p.load(in, i))); });
+  const Register all = p.group(Opcode::group_add, total);
+  p.if_(p.compare(Opcode::eq, p.id(Opcode::thread_id), p.integer(DType::u32, 0)),
+        [&] { p.store(out, p.integer(DType::u32, 0), all); });
+  return *p.finish();
+}
+
 Program row_softmax() {
   Builder p("row_softmax");
   const auto in = p.array("in", DType::f32, Access::read);

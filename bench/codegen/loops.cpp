@@ -22,6 +22,19 @@ void hand_relu(const float* a, float* c, size_t n) {
   for (; i < n; ++i) c[i] = a[i] < 0 ? 0 : a[i];
 }
 
+float hand_sum(const float* a, size_t n) {
+  __m512 sums[8];
+  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  size_t i = 0;
+  for (; i + 128 <= n; i += 128)
+    for (size_t k = 0; k < 8; ++k)
+      sums[k] = _mm512_add_ps(sums[k], _mm512_loadu_ps(a + i + 16 * k));
+  float total = 0;
+  for (__m512 sum : sums) total += _mm512_reduce_add_ps(sum);
+  for (; i < n; ++i) total += a[i];
+  return total;
+}
+
 void hand_axpy(const float* x, const float* y, float* c, size_t n) {
   const __m512 factor = _mm512_set1_ps(1.5f);
   size_t i = 0;

@@ -8,6 +8,7 @@ namespace hologram::bench {
 
 void hand_vector_add(const float* a, const float* b, float* c, size_t n);
 void hand_relu(const float* a, float* c, size_t n);
+float hand_sum(const float* a, size_t n);
 void hand_axpy(const float* x, const float* y, float* c, size_t n);
 
 void plain_matmul(const float* a, const float* b, float* c, size_t m, size_t n, size_t k);

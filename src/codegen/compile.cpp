@@ -4,6 +4,8 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
 #include "codegen/function_emitter.h"
 #include "codegen/machine.h"
 #include "codegen/math/soft.h"
@@ -27,6 +29,20 @@ llvm::Function* declare_entry(llvm::Module& module) {
   return entry;
 }
 
+// Behind every jump the code nests one deeper, and so do we.
+constexpr ptrdiff_t kMaxJumps = 1000;
+
+Status check_size(const isa::Program& program) {
+  const ptrdiff_t jumps = std::ranges::count_if(program.body, [](const isa::Instruction& i) {
+    return isa::info(i.op).form == isa::Form::jump;
+  });
+  if (jumps <= kMaxJumps) return {};
+  return fail(ErrorCode::unsupported,
+              "kernel '{}' has {} breaks, continues and returns; native code is made for at most "
+              "{}: split the kernel, or let the interpreter run it",
+              program.name, jumps, kMaxJumps);
+}
+
 // What the steps of a compilation hand to each other.
 struct Compilation {
   llvm::LLVMContext context;
@@ -38,6 +54,7 @@ struct Compilation {
 
 Status write_ir(Compilation& c, const isa::Program& program, const Target& target, Effort effort) {
   HOLOGRAM_CHECK(isa::verify(program));
+  HOLOGRAM_CHECK(check_size(program));
   HOLOGRAM_TRY(c.machine, Machine::of(target, effort));
   c.module = std::make_unique<llvm::Module>(program.name, c.context);
   c.machine->prepare(*c.module);

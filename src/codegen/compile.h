@@ -21,7 +21,8 @@ enum class Effort : uint8_t {
 };
 
 // Machine code of `program` for `target`: verified, position independent, without outside symbols.
-// verify_error for a program that breaks a rule of the ISA; anything else is a defect (internal).
+// verify_error for a program that breaks a rule of the ISA, unsupported for one with more than a
+// thousand jumps; anything else is a defect (internal).
 Result<isa::NativeCode> compile(const isa::Program& program, const Target& target,
                                 Effort effort = Effort::full);
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/testing/native_program.h"
+#include "codegen/testing/targets.h"
 #include "isa/builder.h"
 
 namespace hologram::codegen {
@@ -14,15 +15,6 @@ using isa::Access;
 using isa::Argument;
 using isa::Opcode;
 using testing::NativeProgram;
-
-// The levels this machine can run.
-std::vector<Target> targets() {
-  std::vector<Target> result;
-  for (Level level : kLevels)
-    if (level <= Target::host()->level()) result.emplace_back(level);
-  result.push_back(*Target::host());
-  return result;
-}
 
 isa::Program vector_add() {
   isa::Builder p("vector_add");
@@ -36,7 +28,7 @@ isa::Program vector_add() {
 }
 
 TEST(Compile, AddsVectorsOfAnyLength) {
-  for (const Target& target : targets()) {
+  for (const Target& target : testing::runnable_targets()) {
     const auto code = compile(vector_add(), target);
     ASSERT_TRUE(code) << code.error().to_string();
     const auto program = NativeProgram::load(*code);
@@ -54,6 +46,57 @@ TEST(Compile, AddsVectorsOfAnyLength) {
             << target.level_name() << " n=" << n << " i=" << i;
     }
   }
+}
+
+TEST(Compile, RefusesWhatItCannotDo) {
+  isa::Program broken = vector_add();
+  broken.body[0].dst = {};
+  EXPECT_EQ(compile(broken, Target(Level::v3)).error().code(), ErrorCode::verify_error);
+
+  isa::Builder p("jumpy");
+  const auto c = p.array("c", DType::u32, Access::write);
+  const auto i = p.id(Opcode::global_id);
+  for (uint32_t k = 0; k < 1001; ++k)
+    p.if_(p.compare(Opcode::eq, i, p.integer(DType::u32, k)), [&] { p.return_(); });
+  p.store(c, i, i);
+  const auto refused = compile(*p.finish(), Target(Level::v3));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(
+      refused.error().message(),
+      "kernel 'jumpy' has 1001 breaks, continues and returns; native code is made for at most "
+      "1000: split the kernel, or let the interpreter run it");
+}
+
+TEST(Compile, ManyJumpsNestDeeply) {
+  isa::Builder p("many_returns");
+  const auto c = p.array("c", DType::u32, Access::write);
+  const auto i = p.id(Opcode::global_id);
+  for (uint32_t k = 0; k < 300; ++k)
+    p.if_(p.compare(Opcode::eq, i, p.integer(DType::u32, k * 3)), [&] { p.return_(); });
+  p.store(c, i, p.integer(DType::u32, 1));
+  const auto code = compile(*p.finish(), Target(Level::v2), Effort::quick);
+  ASSERT_TRUE(code) << code.error().to_string();
+  std::vector<uint32_t> values(1000, 0);
+  NativeProgram::load(*code)->run({.grid = {10, 1, 1}, .block = {100, 1, 1}},
+                                  std::vector<Argument>{Argument::array(std::span(values))});
+  for (uint32_t k = 0; k < 1000; ++k) ASSERT_EQ(values[k], k < 900 && k % 3 == 0 ? 0u : 1u) << k;
+}
+
+TEST(Compile, ShowsItsIr) {
+  const auto ir = compile_to_ir(vector_add(), Target(Level::v4));
+  ASSERT_TRUE(ir);
+  EXPECT_NE(ir->find("fadd <64 x float>"), std::string::npos) << *ir;
+}
+
+TEST(Target, IsKnownByName) {
+  for (Level level : kLevels) EXPECT_EQ(Target::named(name_of(level))->level(), level);
+  EXPECT_EQ(Target::named("host")->level(), Target::host()->level());
+  const auto unknown = Target::named("x86-64-v5");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), ErrorCode::not_found);
+  EXPECT_EQ(unknown.error().message(),
+            "no target 'x86-64-v5'; there are host, x86-64-v2, x86-64-v3 and x86-64-v4");
 }
 
 }  // namespace

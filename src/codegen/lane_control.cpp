@@ -1,5 +1,6 @@
 // Control flow of the lane emitter.
 #include "codegen/lane_emitter.h"
+#include "codegen/vector_width.h"
 #include "isa/fields.h"
 
 namespace hologram::codegen {
@@ -258,38 +259,54 @@ void LaneEmitter::loop_statement(const Statement& s) {
   in_guard_chain_ = chain;
 }
 
+// The bounds and the counter of a `for` while it is written.
+struct LaneEmitter::Counting {
+  const Instruction& i;
+  bool is_signed = false;
+  bool uniform = false;  // one comparison decides for all lanes
+  Lanes begin, step;
+  std::optional<int64_t> constant_step;
+  Value* end = nullptr;      // a scalar if uniform, or a vector
+  Value* upwards = nullptr;  // likewise
+  llvm::AllocaInst* counter = nullptr;
+};
+
+// Whether `value` is before the end, in the direction of the step.
+Value* LaneEmitter::before_end(const Counting& c, Value* value) {
+  if (!c.is_signed) return b.CreateICmpULT(value, c.end);
+  return b.CreateSelect(c.upwards, b.CreateICmpSLT(value, c.end), b.CreateICmpSGT(value, c.end));
+}
+
+LaneEmitter::Lanes LaneEmitter::current(const Counting& c) {
+  return {b.CreateLoad(c.counter->getAllocatedType(), c.counter), c.begin.stride,
+          c.begin.is_vector};
+}
+
 void LaneEmitter::for_statement(const Statement& s) {
   const Instruction& i = kernel_.program.body[s.instruction];
   const bool chain = in_guard_chain_;
   in_guard_chain_ = false;
   Value* const mask_before = mask_;
-  const bool is_signed = is_signed_integer(i.type);
-  // With uniform bounds one comparison decides for all lanes.
-  const bool uniform =
-      shape(i.a).is_uniform() && shape(i.b).is_uniform() && shape(i.c).is_uniform();
   const bool scalar_counter = shape(i.a).is_linear() && shape(i.c).is_uniform();
-  const auto shown = [&](Lanes lanes) { return uniform ? lanes.value : vector(lanes); };
-
-  const Lanes begin = scalar_counter ? read(i.a) : Lanes{read_vector(i.a), 0, true};
-  const std::optional<int64_t> constant = small_integer(kernel_.constants[i.c.index]);
-  const Lanes step = scalar_counter ? read(i.c) : Lanes{read_vector(i.c), 0, true};
-  Value* const end_value = shown(read(i.b));
-  Value* const steps = shown(step);
+  Counting c{.i = i, .is_signed = is_signed_integer(i.type)};
+  c.uniform = shape(i.a).is_uniform() && shape(i.b).is_uniform() && shape(i.c).is_uniform();
+  const auto shown = [&](Lanes lanes) { return c.uniform ? lanes.value : vector(lanes); };
+  c.begin = scalar_counter ? read(i.a) : Lanes{read_vector(i.a), 0, true};
+  c.step = scalar_counter ? read(i.c) : Lanes{read_vector(i.c), 0, true};
+  c.constant_step = small_integer(kernel_.constants[i.c.index]);
+  c.end = shown(read(i.b));
+  Value* const steps = shown(c.step);
   Value* const zero = llvm::Constant::getNullValue(steps->getType());
   ops_.active = mask_;
   Value* const no_step = b.CreateICmpEQ(steps, zero);
   ops_.trap_if(no_step, isa::kTrapZeroStep);
-  Value* const upwards = is_signed ? b.CreateICmpSGT(steps, zero) : b.CreateNot(no_step);
-  const auto before = [&](Value* value) {
-    if (!is_signed) return b.CreateICmpULT(value, end_value);
-    return b.CreateSelect(upwards, b.CreateICmpSLT(value, end_value),
-                          b.CreateICmpSGT(value, end_value));
-  };
-  Value* const runs = b.CreateAnd(before(shown(begin)), b.CreateNot(no_step));
+  c.upwards = c.is_signed ? b.CreateICmpSGT(steps, zero) : b.CreateNot(no_step);
+  c.counter = kernel_.slot(c.begin.value->getType(), "counter");
+  b.CreateStore(c.begin.value, c.counter);
+  if (is_dense(s)) dense_turns(s, c);
+  Value* const runs = b.CreateAnd(before_end(c, shown(current(c))), b.CreateNot(no_step));
 
   loops_.push_back(open_loop(s));
-  llvm::AllocaInst* const counter = kernel_.slot(begin.value->getType(), "counter");
-  b.CreateStore(begin.value, counter);
   BasicBlock* const turn = kernel_.block_named("for");
   const auto continue_with = [&](Value* wanted) {
     const Loop& loop = loops_.back();
@@ -298,7 +315,7 @@ void LaneEmitter::for_statement(const Statement& s) {
       return;
     }
     Value* live = b.CreateLoad(loop.live->getAllocatedType(), loop.live);
-    if (uniform) {
+    if (c.uniform) {
       b.CreateCondBr(b.CreateAnd(wanted, ops_.any(live)), turn, loop.end);
       return;
     }
@@ -310,23 +327,20 @@ void LaneEmitter::for_statement(const Statement& s) {
 
   b.SetInsertPoint(turn);
   start_turn(loops_.back(), mask_before);
-  const auto current = [&] {
-    return Lanes{b.CreateLoad(counter->getAllocatedType(), counter), begin.stride, begin.is_vector};
-  };
-  assign(i.dst, current(), s.instruction);
+  assign(i.dst, current(c), s.instruction);
   region(s.body);
   kernel_.go_to(loops_.back().next);
   // A counter that would leave its type has passed every end.
-  const Lanes now = current();
-  const Lanes next{b.CreateAdd(now.value, step.value), begin.stride, begin.is_vector};
+  const Lanes now = current(c);
+  const Lanes next{b.CreateAdd(now.value, c.step.value), now.stride, now.is_vector};
+  b.CreateStore(next.value, c.counter);
   Value* const from = shown(now);
   Value* const to = shown(next);
-  b.CreateStore(next.value, counter);
-  Value* wanted = before(to);
-  if (constant != 1 && constant != -1) {  // one step from before the end reaches it at most
-    Value* const wrapped =
-        is_signed ? b.CreateSelect(upwards, b.CreateICmpSLT(to, from), b.CreateICmpSGT(to, from))
-                  : b.CreateICmpULT(to, from);
+  Value* wanted = before_end(c, to);
+  if (c.constant_step != 1 && c.constant_step != -1) {  // one step reaches the end at most
+    Value* const wrapped = c.is_signed ? b.CreateSelect(c.upwards, b.CreateICmpSLT(to, from),
+                                                        b.CreateICmpSGT(to, from))
+                                       : b.CreateICmpULT(to, from);
     wanted = b.CreateAnd(wanted, b.CreateNot(wrapped));
   }
   continue_with(wanted);
@@ -335,6 +349,64 @@ void LaneEmitter::for_statement(const Statement& s) {
   b.SetInsertPoint(loop.end);
   mask_ = mask_before;
   in_guard_chain_ = chain;
+}
+
+// Whether lanes that start side by side climb to one end: they all take part but in the last turns.
+// That is how a block strides through an array. Writing the body twice must be worth it.
+bool LaneEmitter::is_dense(const Statement& s) const {
+  const Instruction& i = kernel_.program.body[s.instruction];
+  const LaneShape& begin = shape(i.a);
+  const bool climbs =
+      begin.is_linear() && begin.exact && begin.stride > 0 && shape(i.b).is_uniform() &&
+      shape(i.c).is_uniform() &&
+      (is_unsigned_integer(i.type) || small_integer(kernel_.constants[i.c.index]).value_or(-1) > 0);
+  if (!climbs || mask_ || has_math(kernel_)) return false;
+  bool jumps = false;
+  const std::vector<Statement>& body = kernel_.tree.regions[s.body].statements;
+  for_each_instruction(kernel_.tree, body, 0, static_cast<uint32_t>(body.size()), [&](uint32_t j) {
+    const Opcode op = kernel_.program.body[j].op;
+    jumps |=
+        op == Opcode::return_ || (isa::info(op).form == Form::jump &&
+                                  kernel_.tree.regions[kernel_.tree.region_of[j]].loop == s.body);
+  });
+  return !jumps;
+}
+
+// The turns in which all lanes take part; the counter is left where the others begin.
+void LaneEmitter::dense_turns(const Statement& s, const Counting& c) {
+  BasicBlock* const head = kernel_.block_named("dense");
+  BasicBlock* const turn = kernel_.block_named("dense.turn");
+  BasicBlock* const end = kernel_.block_named("dense.end");
+  const auto wide = [&](Value* value) {
+    return c.is_signed ? b.CreateSExt(value, b.getInt64Ty()) : b.CreateZExt(value, b.getInt64Ty());
+  };
+  const uint64_t distance = static_cast<uint64_t>(c.begin.stride) * (lanes_ - 1);
+  Value* const limit = wide(read_scalar(c.i.b));
+  Value* const step = wide(c.step.value);
+  kernel_.go_to(head);
+  // In 64 bits nothing wraps that did not start there: 64-bit counters are checked instead.
+  Value* const now = wide(current(c).value);
+  Value* const last = b.CreateAdd(now, kernel_.i64(distance));
+  const auto less = [&](Value* x, Value* y) {
+    return c.is_signed ? b.CreateICmpSLT(x, y) : b.CreateICmpULT(x, y);
+  };
+  Value* all = b.CreateAnd(less(last, limit), less(now, last));
+  // The next counter must not wrap either, and a step of zero would never end.
+  all = b.CreateAnd(all, less(last, b.CreateAdd(last, step)));
+  if (bits_of(c.i.type) < 64) {
+    const uint64_t most = (uint64_t{1} << (bits_of(c.i.type) - c.is_signed)) - 1;
+    all = b.CreateAnd(all, less(b.CreateAdd(last, step), kernel_.i64(most)));
+  }
+  b.CreateCondBr(all, turn, end);
+  b.SetInsertPoint(turn);
+  resolved_[s.body] = true;
+  assign(c.i.dst, current(c), s.instruction);
+  region(s.body);
+  resolved_[s.body] = false;
+  const Lanes counter = current(c);
+  b.CreateStore(b.CreateAdd(counter.value, c.step.value), c.counter);
+  b.CreateBr(head);
+  b.SetInsertPoint(end);
 }
 
 // ---- jumps

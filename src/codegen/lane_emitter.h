@@ -89,7 +89,12 @@ class LaneEmitter {
   void if_statement(const Statement& s);
   bool guarded_if(const Statement& s);
   bool is_flat(uint32_t region) const;
+  struct Counting;
   void for_statement(const Statement& s);
+  bool is_dense(const Statement& s) const;
+  void dense_turns(const Statement& s, const Counting& c);
+  llvm::Value* before_end(const Counting& c, llvm::Value* value);
+  Lanes current(const Counting& c);
   void loop_statement(const Statement& s);
   Loop open_loop(const Statement& s);
   void start_turn(Loop& loop, llvm::Value* mask_before);

@@ -103,6 +103,15 @@ class Analysis {
     return linear(from.stride, is_unsigned_integer(i.from) || is_signed_integer(i.type));
   }
 
+  // A counter on its way up never wraps while its lane is active, and then no lane below it has.
+  LaneShape counter_shape(const Instruction& i) const {
+    const LaneShape begin = shape(i.a);
+    if (begin.is_varying() || !shape(i.c).is_uniform()) return LaneShape::varying();
+    const bool upwards =
+        is_unsigned_integer(i.type) || small_integer(constants_[i.c.index]).value_or(-1) > 0;
+    return linear(begin.stride, begin.exact && begin.stride > 0 && upwards);
+  }
+
   LaneShape value_shape(const Instruction& i) const {
     bool all_uniform = true;
     for (const isa::Operand& o : isa::operands_of(i)) {
@@ -120,8 +129,7 @@ class Analysis {
       case Form::atomic_cas:
         return LaneShape::varying();
       case Form::for_begin:
-        return shape(i.c).is_uniform() && shape(i.a).is_linear() ? linear(shape(i.a).stride, false)
-                                                                 : LaneShape::varying();
+        return counter_shape(i);
       default:
         break;
     }

@@ -21,6 +21,12 @@ bool is_math(Opcode op) {
   return (op >= Opcode::exp && op <= Opcode::log10) || (op >= Opcode::sin && op <= Opcode::pow);
 }
 
+bool has_loop(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.program.body, [](const Instruction& i) {
+    return i.op == Opcode::for_begin || i.op == Opcode::loop_begin;
+  });
+}
+
 // The element size that most of the vectors have.
 unsigned usual_bits(const Kernel& kernel, const LaneShapes& shapes) {
   std::array<unsigned, 65> count{};
@@ -49,18 +55,18 @@ unsigned pressure(const Kernel& kernel, const LaneShapes& shapes) {
   }
   std::vector<uint32_t> ending(body.size(), 0);
   unsigned live = 0, most = 0;
-  bool math = false;
   for (uint32_t i = 0; i < body.size(); ++i) {
-    math |= is_math(body[i].op);
     if (isa::uses(body[i], isa::kFieldDst)) {
       const uint32_t r = body[i].dst.index;
-      if (!seen[r] && shapes.registers[r].is_varying()) ++live, ++ending[last[r]];
+      // A result that is moved at once into a variable takes the variable's place.
+      const bool moved = last[r] == i + 1 && body[i + 1].op == Opcode::mov;
+      if (!seen[r] && !moved && shapes.registers[r].is_varying()) ++live, ++ending[last[r]];
       seen[r] = true;
     }
     most = std::max(most, live);
     live -= ending[i];
   }
-  return most + (math ? 8 : 0);
+  return most + (has_math(kernel) ? 8 : 0);
 }
 
 // Lanes that go separate ways cost masks; more of them at once only costs more.
@@ -76,19 +82,28 @@ bool goes_separate_ways(const Kernel& kernel, const LaneShapes& shapes) {
 
 }  // namespace
 
+bool has_math(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.program.body,
+                             [](const Instruction& i) { return is_math(i.op); });
+}
+
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row) {
   const Target& target = kernel.target;
   VectorWidth width;
-  width.main = target.vector_bits() / usual_bits(kernel, shapes);
-  if (target.has_masks()) width.tail = width.main;
-  // Blocks are small and their segments many: where masks cost nothing, writing each segment once
-  // halves the time to compile.
-  if (target.has_masks() && kernel.tree.synchronises) {
-    width.main = 0;
-    return width;
-  }
-  if (!one_row || goes_separate_ways(kernel, shapes)) return width;
+  const unsigned native = target.vector_bits() / usual_bits(kernel, shapes);
+  width.main = native;
+  if (target.has_masks()) width.tail = native;
   unsigned unroll = 4;
+  if (kernel.tree.synchronises) {
+    // Segments are many: where masks cost nothing, writing each once halves the time to compile.
+    // Threads that only stride through memory together are worth it: they then read longer pieces.
+    if (!target.has_masks()) return width;
+    unroll = has_math(kernel) || !has_loop(kernel) ? 0 : 16;
+  } else {
+    if (!one_row || goes_separate_ways(kernel, shapes)) return width;
+    // A loop inside the threads reuses what is uniform for all lanes: the more of them the better.
+    if (has_loop(kernel) && target.has_masks()) unroll = 8;
+  }
   while (unroll > 1 && unroll * pressure(kernel, shapes) > target.vector_registers()) unroll /= 2;
   width.main *= unroll;
   return width;

@@ -11,6 +11,9 @@ struct VectorWidth {
   unsigned tail = 1;  // what is left over: one vector under a mask, or thread by thread
 };
 
+// Whether the program uses functions that are many instructions each.
+bool has_math(const Kernel& kernel);
+
 // `one_row`: blocks that follow each other along x run as one long row.
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row);
 
