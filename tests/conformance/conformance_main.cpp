@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "isolate.h"
+#include "known.h"
 #include "report.h"
 
 int main(int argc, char** argv) {
@@ -14,12 +15,14 @@ int main(int argc, char** argv) {
       "Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax "
       "--list-failures");
   std::vector<std::string> folders;
-  std::string filter, json;
+  std::string filter, json, known, write_known_to;
   bool list = false, quiet = false, in_process = false;
   unsigned jobs = 2, seconds = 60;
   app.add_option("suites", folders, "Folders of NAME/model.onnx, or one such NAME")->required();
   app.add_option("--filter", filter, "Only cases whose name contains this");
   app.add_option("--json", json, "Write every result to this file");
+  app.add_option("--known", known, "Succeed when just the cases that this file lists do not pass");
+  app.add_option("--write-known", write_known_to, "Write that list");
   app.add_flag("--list-failures", list, "Print every case that does not pass, with its reason");
   app.add_flag("--quiet", quiet, "Print the last line only");
   app.add_flag("--in-process", in_process, "No child processes: for debuggers");
@@ -55,7 +58,10 @@ int main(int argc, char** argv) {
     print_failures(entries);
   else if (!quiet)
     print_groups(entries);
+  if (!write_known_to.empty() && !write_known(entries, write_known_to)) return 2;
+  const bool as_known = known.empty() || check_known(entries, known);
   print_summary(entries);
+  if (!known.empty()) return as_known ? 0 : 1;
   return std::ranges::all_of(entries,
                              [](const Entry& e) { return e.result.outcome == Outcome::passed; })
              ? 0
