@@ -12,6 +12,10 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 # -ffp-contract=off: a product and a sum are fused only where the source says fma, so that one
 # source gives one result on every level. -fno-math-errno: sqrt compiles to an instruction.
 add_compile_definitions(HOLOGRAM_VERSION="${PROJECT_VERSION}")
+# -Wno-restrict, -Wno-stringop-overread, -Wno-maybe-uninitialized: false alarms of GCC 12 inside the
+# standard library (string concatenation, vector comparison, std::expected).
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno)
 if(HOLOGRAM_SANITIZE)
   add_compile_options(-fsanitize=${HOLOGRAM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
