@@ -89,6 +89,119 @@ Status loop(InferContext& c) {
   return {};
 }
 
+std::optional<Shape> without_axis(const Shape& shape, size_t axis) {
+  std::vector<Dim> dims = shape.dims();
+  dims.erase(dims.begin() + axis);
+  return Shape(std::move(dims));
+}
+
+// An element of a list attribute; 0 where the attribute is absent.
+Result<int64_t> listed(InferContext& c, const char* name, size_t index, size_t count) {
+  if (!c.attributes().has(name)) return 0;
+  const auto list = c.integers(name);
+  if (list.size() != count)
+    return fail(ErrorCode::invalid_argument, "{} has {} entries; {} expected", name, list.size(),
+                count);
+  return list[index];
+}
+
+// Scan, and Scan of opset 8 (`batched`): there input 0 holds lengths, axis 0 of every tensor is
+// the batch and axis 1 of what is scanned the sequence.
+Status scan(InferContext& c) {
+  HOLOGRAM_TRY(Graph * inner, body(c, "body"));
+  const bool batched = c.integer("batched") != 0;
+  const size_t first = batched ? 1 : 0;
+  const int64_t wanted = c.integer("num_scan_inputs");
+  if (c.input_count() < first || inner->inputs.size() != c.input_count() - first || wanted < 1 ||
+      static_cast<size_t>(wanted) > inner->inputs.size())
+    return fail(ErrorCode::corrupt, "{} inputs, a body with {} and num_scan_inputs {}",
+                c.input_count(), inner->inputs.size(), wanted);
+  const size_t scanned = static_cast<size_t>(wanted), states = inner->inputs.size() - scanned;
+  if (inner->outputs.size() < states || c.output_count() > inner->outputs.size())
+    return fail(ErrorCode::corrupt, "a body with {} outputs for {} states and a node with {}",
+                inner->outputs.size(), states, c.output_count());
+  Dim length = unknown_dim();
+  for (size_t i = 0; i < inner->inputs.size(); ++i) {
+    if (!c.has(first + i) || !c.type(first + i).is_tensor())
+      return fail(ErrorCode::invalid_argument, "input {} must be a tensor", first + i);
+    ValueType type = c.type(first + i);
+    if (batched && type.shape) {
+      if (type.shape->rank() < (i < states ? 1 : 2))
+        return fail(ErrorCode::shape_mismatch, "input {} is {}; a batch axis is expected",
+                    first + i, type.to_string());
+      type.shape = without_axis(*type.shape, 0);
+    }
+    ValueType& declared = inner->value(inner->inputs[i]).type;
+    if (i < states) {
+      declared = carried_type(declared, type);
+      continue;
+    }
+    HOLOGRAM_TRY(const int64_t direction, listed(c, "scan_input_directions", i - states, scanned));
+    if (direction != 0 && direction != 1)
+      return fail(ErrorCode::invalid_argument, "scan_input_directions {}; 0 or 1", direction);
+    HOLOGRAM_TRY(const int64_t given, listed(c, "scan_input_axes", i - states, scanned));
+    if (type.shape) {
+      HOLOGRAM_TRY(const size_t axis, c.axis(given, type.shape->rank()));
+      length = (*type.shape)[axis];
+      type.shape = without_axis(*type.shape, axis);
+    }
+    declared = type;
+  }
+  HOLOGRAM_CHECK(resolve(*inner));
+  const size_t collected = inner->outputs.size() - states;
+  for (size_t i = 0; i < c.output_count(); ++i) {
+    const ValueType& type = output_type(*inner, i);
+    if (!type.is_tensor())
+      return fail(ErrorCode::type_mismatch, "output {} of the body is {}", i, type.to_string());
+    if (i < states) {
+      const ValueType& start = c.type(first + i);
+      if (type.dtype != start.dtype)
+        return fail(ErrorCode::type_mismatch, "state {} starts as {} and becomes {}", i,
+                    start.to_string(), type.to_string());
+      c.set_type(i, batched ? ValueType::tensor(type.dtype) : *common_type(type, start));
+      continue;
+    }
+    HOLOGRAM_TRY(const int64_t direction,
+                 listed(c, "scan_output_directions", i - states, collected));
+    if (direction != 0 && direction != 1)
+      return fail(ErrorCode::invalid_argument, "scan_output_directions {}; 0 or 1", direction);
+    HOLOGRAM_TRY(const int64_t given, listed(c, "scan_output_axes", i - states, collected));
+    c.set_type(i, ValueType::tensor(type.dtype));
+    if (!type.shape || batched) continue;
+    std::vector<Dim> dims = type.shape->dims();
+    HOLOGRAM_TRY(const size_t axis, c.axis(given, dims.size() + 1));
+    dims.insert(dims.begin() + axis, length);
+    c.set_shape(i, Shape(std::move(dims)));
+  }
+  return {};
+}
+
+// What the body sees of an input: an element of a sequence, or the tensor.
+Status sequence_map(InferContext& c) {
+  HOLOGRAM_TRY(Graph * inner, body(c, "body"));
+  if (inner->inputs.size() != c.input_count() || inner->outputs.size() < c.output_count())
+    return fail(ErrorCode::corrupt, "a body of {} inputs and {} outputs for a node of {} and {}",
+                inner->inputs.size(), inner->outputs.size(), c.input_count(), c.output_count());
+  if (c.type(0).kind != ValueType::Kind::sequence)
+    return fail(ErrorCode::type_mismatch, "input 0 must be a sequence, not {}",
+                c.type(0).to_string());
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has(i)) return fail(ErrorCode::invalid_argument, "input {} is missing", i);
+    const ValueType& type = c.type(i);
+    inner->value(inner->inputs[i]).type =
+        type.kind == ValueType::Kind::sequence ? *type.element : type;
+  }
+  HOLOGRAM_CHECK(resolve(*inner));
+  for (size_t i = 0; i < c.output_count(); ++i) {
+    if (!output_type(*inner, i).is_tensor())
+      return fail(ErrorCode::type_mismatch, "output {} of the body is {}", i,
+                  output_type(*inner, i).to_string());
+    // Elements of a sequence may differ in shape.
+    c.set_type(i, ValueType::sequence(ValueType::tensor(output_type(*inner, i).dtype)));
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_control_flow(OperatorTable& table) {
@@ -96,6 +209,17 @@ void add_control_flow(OperatorTable& table) {
   table.add("Loop")
       .signature("M:i64?, cond:bool?, v_initial:V...? -> results:V...")
       .infer(loop)
+      .control_flow();
+  table.add("Scan")
+      .signature("inputs:V...? -> outputs:V...")
+      .attributes(
+          "num_scan_inputs:i, scan_input_axes:is, scan_input_directions:is, scan_output_axes:is, "
+          "scan_output_directions:is, batched:i")
+      .infer(scan)
+      .control_flow();
+  table.add("SequenceMap")
+      .signature("input_sequence:V, additional_inputs:V...? -> out_sequence:V...")
+      .infer(sequence_map)
       .control_flow();
 }
 
