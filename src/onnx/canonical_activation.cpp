@@ -10,9 +10,26 @@ Status coerce_softmax(CanonicalContext& c) {
   return {};
 }
 
+// Before 7 the slope was one number, or one a channel.
+Status slope_of_channels(CanonicalContext& c) {
+  graph::Node align;
+  align.op = "AlignAxes";
+  align.domain = "hologram";
+  align.name = c.node.name;
+  align.opset = c.node.opset;
+  align.inputs = {c.node.input(0), c.node.input(1)};
+  align.attributes.set("axis", int64_t{1});
+  align.outputs = {c.graph.add_value("")};
+  c.set_input(1, align.outputs[0]);
+  c.graph.nodes.push_back(std::move(align));
+  c.node.attributes.erase("consumed_inputs");
+  return {};
+}
+
 constexpr Rewrite kRewrites[] = {
     {"Hardmax", "", 13, coerce_softmax},
     {"LogSoftmax", "", 13, coerce_softmax},
+    {"PRelu", "", 7, slope_of_channels},
     {"Softmax", "", 13, coerce_softmax},
 };
 

@@ -10,8 +10,48 @@ Status clip_bounds(CanonicalContext& c) {
   return {};
 }
 
+// Before 7 the second operand was broadcast only where `broadcast` said so, from `axis` of the
+// first on; without `axis` it met the last axes, as it does now.
+Status broadcast_from_axis(CanonicalContext& c) {
+  if (c.attributes().integer("broadcast") == 1 && c.attributes().has("axis")) {
+    graph::Node align;
+    align.op = "AlignAxes";
+    align.domain = "hologram";
+    align.name = c.node.name;
+    align.opset = c.node.opset;
+    align.inputs = {c.node.input(0), c.node.input(1)};
+    align.attributes.set("axis", c.attributes().integer("axis"));
+    align.outputs = {c.graph.add_value("")};
+    c.set_input(1, align.outputs[0]);
+    c.graph.nodes.push_back(std::move(align));
+  }
+  c.node.attributes.erase("broadcast");
+  c.node.attributes.erase("axis");
+  return {};
+}
+
+// Before 6 a list of inputs that could be overwritten, which nothing needs.
+Status forget_consumed_inputs(CanonicalContext& c) {
+  c.node.attributes.erase("consumed_inputs");
+  return {};
+}
+
+// C was broadcast only where `broadcast` said so.
+Status gemm_broadcast(CanonicalContext& c) {
+  c.node.attributes.erase("broadcast");
+  return {};
+}
+
 constexpr Rewrite kRewrites[] = {
-    {"Clip", "", 11, clip_bounds},
+    {"Add", "", 7, broadcast_from_axis},     {"Add", "", 6, forget_consumed_inputs},
+    {"And", "", 7, broadcast_from_axis},     {"Clip", "", 11, clip_bounds},
+    {"Clip", "", 6, forget_consumed_inputs}, {"Div", "", 7, broadcast_from_axis},
+    {"Div", "", 6, forget_consumed_inputs},  {"Equal", "", 7, broadcast_from_axis},
+    {"Gemm", "", 7, gemm_broadcast},         {"Greater", "", 7, broadcast_from_axis},
+    {"Less", "", 7, broadcast_from_axis},    {"Mul", "", 7, broadcast_from_axis},
+    {"Mul", "", 6, forget_consumed_inputs},  {"Or", "", 7, broadcast_from_axis},
+    {"Pow", "", 7, broadcast_from_axis},     {"Sub", "", 7, broadcast_from_axis},
+    {"Sub", "", 6, forget_consumed_inputs},  {"Xor", "", 7, broadcast_from_axis},
 };
 
 }  // namespace

@@ -13,6 +13,17 @@ Status batch_norm_7(CanonicalContext& c) {
   return {};
 }
 
+// Before 7 training was the default, and `is_test` turned it off.
+Status batch_norm_6(CanonicalContext& c) {
+  if (c.attributes().integer("is_test") == 0)
+    return fail(ErrorCode::unsupported,
+                "is_test=0 (training before opset 7) is not supported; supported: is_test=1, or "
+                "training_mode=1 from opset 14");
+  c.node.attributes.erase("is_test");
+  c.node.attributes.erase("consumed_inputs");
+  return {};
+}
+
 Status batch_norm_14(CanonicalContext& c) {
   if (c.node.outputs.size() > 1)
     return fail(ErrorCode::unsupported,
@@ -27,6 +38,7 @@ Status dropout_12(CanonicalContext& c) {
 }
 
 constexpr Rewrite kRewrites[] = {
+    {"BatchNormalization", "", 7, batch_norm_6},
     {"BatchNormalization", "", 9, batch_norm_7},
     {"BatchNormalization", "", 14, batch_norm_14},
     {"Dropout", "", 12, dropout_12},

@@ -1,4 +1,6 @@
 // Two or more operands, element by element.
+#include <algorithm>
+
 #include "graph/infer.h"
 #include "graph/ops/families.h"
 
@@ -58,6 +60,35 @@ Register clip(P& p) {
   return x;
 }
 
+// Broadcasting before opset 7: B's axes are those of A from `axis` on. Axes of 1 are added behind
+// them, after which today's rule says the same. As many as A leaves; none where B is as long.
+size_t axes_behind(const Shape& a, const Shape& b, int64_t axis) {
+  const int64_t rank = static_cast<int64_t>(a.rank());
+  const int64_t behind = rank - (axis < 0 ? axis + rank : axis) - static_cast<int64_t>(b.rank());
+  return static_cast<size_t>(std::clamp<int64_t>(behind, 0, rank));
+}
+
+Status align_axes_type(InferContext& c) {
+  if (!c.shape(0) || !c.shape(1))
+    return fail(ErrorCode::unsupported,
+                "broadcasting from an axis (before opset 7) of operands of unknown rank; "
+                "supported: known ranks, or a model of opset 7 or newer");
+  std::vector<Dim> dims = c.shape(1)->dims();
+  dims.resize(dims.size() + axes_behind(*c.shape(0), *c.shape(1), c.integer("axis")), Dim(1));
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+Result<std::vector<ValueId>> align_axes(ComposeContext& c) {
+  const Shape &a = *c.type(0).shape, &b = *c.type(1).shape;
+  std::vector<int64_t> fresh;
+  for (size_t i = 0; i < axes_behind(a, b, c.attributes().integer("axis")); ++i)
+    fresh.push_back(static_cast<int64_t>(b.rank() + i));
+  if (fresh.empty()) return std::vector<ValueId>{c.in(1)};
+  const ValueId axes = c.graph.constant(std::move(fresh));
+  return std::vector<ValueId>{c.op("Unsqueeze").input(c.in(1)).input(axes).output()};
+}
+
 Status pow_type(InferContext& c) { return broadcast_all_inputs(c); }
 
 }  // namespace
@@ -70,6 +101,13 @@ void add_arithmetic(OperatorTable& table) {
         .infer(broadcast_all_inputs)
         .pointwise(f);
   };
+  table.add("AlignAxes", "hologram")
+      .signature("A:T, B:T1 -> C:T1")
+      .where("T", kCompute)
+      .where("T1", kCompute)
+      .attributes("axis:i")
+      .infer(align_axes_type)
+      .compose(align_axes);
   binary_op("Add", binary<Opcode::add>);
   binary_op("Sub", binary<Opcode::sub>);
   binary_op("Mul", binary<Opcode::mul>);
