@@ -1,6 +1,7 @@
 // Operators on strings.
 #include <algorithm>
 
+#include "backends/cpu/kernels/regex.h"
 #include "graph/infer.h"
 #include "graph/ops/families.h"
 
@@ -31,6 +32,7 @@ Status string_split(InferContext& c) {
 Status regex_full_match(InferContext& c) {
   if (!c.attributes().has("pattern"))
     return fail(ErrorCode::invalid_argument, "attribute 'pattern' is missing");
+  HOLOGRAM_CHECK(kernels::Regex::compile(c.text("pattern")));  // refused before it runs
   return same_shape_as_first(c);
 }
 
