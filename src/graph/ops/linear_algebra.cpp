@@ -1,21 +1,21 @@
 // Products of matrices.
-#include "graph/infer.h"
+#include "graph/ops/linear_algebra.h"
+
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
-namespace {
 
-Status matmul(InferContext& c) {
-  if (!c.shape(0) || !c.shape(1)) return {};
-  std::vector<Dim> a = c.shape(0)->dims(), b = c.shape(1)->dims();
+Status matmul_shape(InferContext& c, size_t left, size_t right) {
+  if (!c.shape(left) || !c.shape(right)) return {};
+  std::vector<Dim> a = c.shape(left)->dims(), b = c.shape(right)->dims();
   if (a.empty() || b.empty()) return fail(ErrorCode::shape_mismatch, "a scalar operand");
   const bool row = a.size() == 1, column = b.size() == 1;
   if (row) a.insert(a.begin(), 1);
   if (column) b.push_back(1);
   const Dim inner_a = a.back(), inner_b = b[b.size() - 2];
   if (!inner_a.is_symbol() && !inner_b.is_symbol() && inner_a != inner_b)
-    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.shape(0)->to_string(),
-                c.shape(1)->to_string());
+    return fail(ErrorCode::shape_mismatch, "{} and {} do not multiply", c.shape(left)->to_string(),
+                c.shape(right)->to_string());
   HOLOGRAM_TRY(Shape batch, broadcast_shapes(Shape(std::vector<Dim>(a.begin(), a.end() - 2)),
                                              Shape(std::vector<Dim>(b.begin(), b.end() - 2))));
   std::vector<Dim> dims = batch.dims();
@@ -24,6 +24,10 @@ Status matmul(InferContext& c) {
   c.set_shape(0, Shape(std::move(dims)));
   return {};
 }
+
+namespace {
+
+Status matmul(InferContext& c) { return matmul_shape(c, 0, 1); }
 
 Status gemm(InferContext& c) {
   const Shape *a = c.shape(0), *b = c.shape(1);
