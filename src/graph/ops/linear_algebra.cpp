@@ -44,6 +44,18 @@ Status gemm(InferContext& c) {
   return {};
 }
 
+Status det(InferContext& c) {
+  const Shape* x = c.shape(0);
+  if (!x) return {};
+  const size_t rank = x->rank();
+  if (rank < 2) return fail(ErrorCode::shape_mismatch, "{} is not a matrix", x->to_string());
+  const Dim &rows = (*x)[rank - 2], &columns = (*x)[rank - 1];
+  if (!rows.is_symbol() && !columns.is_symbol() && rows != columns)
+    return fail(ErrorCode::shape_mismatch, "{} is not square", x->to_string());
+  c.set_shape(0, Shape(std::vector<Dim>(x->dims().begin(), x->dims().end() - 2)));
+  return {};
+}
+
 constexpr TypeSet kProducts = kFloats | TypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
 
 }  // namespace
@@ -55,6 +67,13 @@ void add_linear_algebra(OperatorTable& table) {
       .where("T", kProducts)
       .attributes("alpha:f, beta:f, transA:i, transB:i")
       .infer(gemm)
+      .kernel();
+  table.add("Det").signature("X:T -> Y:T").where("T", kFloats).infer(det).kernel();
+  table.add("Einsum")
+      .signature("Inputs:T... -> Output:T")
+      .where("T", kNumbers)
+      .attributes("equation:s")
+      .infer(no_shape)
       .kernel();
 }
 

@@ -1,5 +1,8 @@
 // Products of matrices.
+#include "backends/cpu/kernels/linear_algebra.h"
+
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/kernels/dispatch.h"
@@ -149,7 +152,43 @@ Status gemm_kernel(KernelContext& c) {
   });
 }
 
+// By elimination with pivots, in f64.
+Status det(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const size_t rank = x.dims.rank();
+  if (rank < 2 || x.dims[rank - 1] != x.dims[rank - 2])
+    return fail(ErrorCode::shape_mismatch, "{} is not square", x.dims.to_string());
+  const int64_t n = x.dims[rank - 1];
+  HOLOGRAM_TRY(Tensor y, c.output(0, leading(x.dims)));
+  HOLOGRAM_TRY(auto matrix, c.scratch<double>(n * n));
+  double* a = matrix.data();
+  return dispatch_float(x.dtype, [&]<typename T>() -> Status {
+    for (int64_t i = 0; i < y.count(); ++i) {
+      std::copy_n(x.as<T>() + i * n * n, n * n, a);
+      double result = 1;
+      for (int64_t k = 0; k < n && result != 0; ++k) {
+        int64_t pivot = k;
+        for (int64_t row = k + 1; row < n; ++row)
+          if (std::abs(a[row * n + k]) > std::abs(a[pivot * n + k])) pivot = row;
+        if (pivot != k) {
+          std::swap_ranges(a + k * n, a + (k + 1) * n, a + pivot * n);
+          result = -result;
+        }
+        result *= a[k * n + k];
+        for (int64_t row = k + 1; result != 0 && row < n; ++row) {
+          const double factor = a[row * n + k] / a[k * n + k];
+          for (int64_t j = k + 1; j < n; ++j) a[row * n + j] -= factor * a[k * n + j];
+        }
+      }
+      y.as<T>()[i] = static_cast<T>(result);
+    }
+    return {};
+  });
+}
+
 constexpr Kernel kKernels[] = {
+    {"Det", det, true},
+    {"Einsum", einsum, true},
     {"Gemm", gemm_kernel, true},
     {"MatMul", matmul, true},
 };
