@@ -1,7 +1,8 @@
 // Scaled dot-product attention.
 //
 // Queries of one head are taken a block of rows at a time: their scores against all keys, softmax,
-// and the product with the values. Half types are widened, so that a result is rounded once.
+// and the product with the values. Half types are widened, and rounded wherever the standard's
+// definition has an operator of its own (the products sum in f32): the same bits as its expansion.
 #include "backends/cpu/kernels/attention.h"
 
 #include <cmath>
@@ -10,6 +11,7 @@
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/gemm.h"
+#include "backends/cpu/kernels/softmax.h"
 
 namespace hologram::kernels {
 namespace {
@@ -230,14 +232,37 @@ void softmax(T* x, int64_t n) {
   for (int64_t j = 0; j < n; ++j) x[j] = static_cast<T>(static_cast<Sum>(x[j]) / sum);
 }
 
+// Softmax in the type `precision`, whose values are kept as T.
 template <typename T>
-Status attend(KernelContext& c, const Sizes& s) {
+void softmax_with(DType precision, T* x, int64_t n) {
+  if (precision == dtype_of<T>()) return softmax<T>(x, n);
+  if (precision == DType::f64) return softmax<double>(x, n);
+  for (int64_t j = 0; j < n; ++j) x[j] = as_precision(precision, x[j]);
+  if constexpr (std::is_same_v<T, float>)
+    softmax_in(precision, x, x, n, 1);
+  else
+    softmax<T>(x, n);
+  for (int64_t j = 0; j < n; ++j) x[j] = as_precision(precision, x[j]);
+}
+
+// A copy of a whole operand times `factor`, rounded to the half type.
+template <typename T>
+Status scale_into(KernelContext& c, DType half, T factor, int64_t count, Heads<T>& heads) {
+  HOLOGRAM_TRY(auto scaled, c.scratch<T>(count));
+  for (int64_t i = 0; i < count; ++i) scaled[i] = as_precision(half, heads.data[i] * factor);
+  heads.data = scaled.data();
+  return {};
+}
+
+// `type`: of the queries, before they were widened.
+template <typename T>
+Status attend(KernelContext& c, const Sizes& s, DType type) {
   const bool packed = c.input(0).dims.rank() == 3;
   HOLOGRAM_TRY(Tensor y, c.output(0, packed ? Dims{s.batch, s.rows, s.heads * s.v_head_size}
                                             : Dims{s.batch, s.heads, s.rows, s.v_head_size}));
-  HOLOGRAM_TRY(const Heads<T> k, with_past<T>(c, s, 1, 4, 1, s.head_size));
+  HOLOGRAM_TRY(Heads<T> k, with_past<T>(c, s, 1, 4, 1, s.head_size));
   HOLOGRAM_TRY(const Heads<T> v, with_past<T>(c, s, 2, 5, 2, s.v_head_size));
-  const Heads<T> q = heads_of<T>(c.input(0).as<T>(), packed, s.heads, s.rows, s.head_size);
+  Heads<T> q = heads_of<T>(c.input(0).as<T>(), packed, s.heads, s.rows, s.head_size);
   const Heads<T> out = heads_of<T>(y.as<T>(), packed, s.heads, s.rows, s.v_head_size);
   HOLOGRAM_TRY(const Bias<T> bias, bias_of<T>(c, s));
   const int64_t mode = c.integer("qk_matmul_output_mode"), total = s.total();
@@ -249,7 +274,9 @@ Status attend(KernelContext& c, const Sizes& s) {
     shown = scores.as<T>();
   }
   if (y.count() == 0) return {};
-  const T scale = static_cast<T>(
+  const bool half = type != dtype_of<T>();
+  auto rounded = [&](T value) { return half ? as_precision(type, value) : value; };
+  T scale = static_cast<T>(
       c.number("scale", s.head_size > 0 ? 1 / std::sqrt(static_cast<double>(s.head_size)) : 1));
   const T cap = static_cast<T>(c.number("softcap", 0));
   const DType precision =
@@ -283,26 +310,22 @@ Status attend(KernelContext& c, const Sizes& s) {
             for (size_t row = begin; row < end; ++row) {
               T *x = scores.data() + row * total, *b = biases.data() + row * total;
               T* show = shown ? shown + (part * s.rows + first + row) * total : nullptr;
-              for (int64_t j = 0; j < total; ++j) x[j] *= scale;
+              for (int64_t j = 0; j < total; ++j) x[j] = rounded(x[j] * scale);
               if (show && mode == 0) std::copy_n(x, total, show);
               if (cap > 0)
-                for (int64_t j = 0; j < total; ++j) x[j] = cap * std::tanh(x[j] / cap);
+                for (int64_t j = 0; j < total; ++j)
+                  x[j] = rounded(cap * rounded(std::tanh(rounded(x[j] / cap))));
               if (show && mode == 1) std::copy_n(x, total, show);
               const bool any = bias.fill(batch, head, first + row, b);
               // Chosen, not added: a masked score may be infinite or no number.
               for (int64_t j = 0; j < total; ++j)
-                x[j] = b[j] == -std::numeric_limits<T>::infinity() ? b[j] : x[j] + b[j];
+                x[j] = b[j] == -std::numeric_limits<T>::infinity() ? b[j] : rounded(x[j] + b[j]);
               if (show && mode == 2) std::copy_n(x, total, show);
-              if (precision != dtype_of<T>())
-                for (int64_t j = 0; j < total; ++j) x[j] = as_precision(precision, x[j]);
-              if (!any)
-                std::fill_n(x, total, T(0));
-              else if (precision == DType::f64)
-                softmax<double>(x, total);
+              if (any)
+                softmax_with(precision, x, total);
               else
-                softmax<T>(x, total);
-              if (precision != dtype_of<T>())
-                for (int64_t j = 0; j < total; ++j) x[j] = as_precision(precision, x[j]);
+                std::fill_n(x, total, T(0));
+              for (int64_t j = 0; half && j < total; ++j) x[j] = rounded(x[j]);
               if (show && mode == 3) std::copy_n(x, total, show);
             }
           });
@@ -323,13 +346,29 @@ Status attend(KernelContext& c, const Sizes& s) {
   return {};
 }
 
-Status attention(KernelContext& c) {
+// Queries of the half type `type`, which arrive as f32.
+template <DType type>
+Status attention_in(KernelContext& c) {
   HOLOGRAM_TRY(const Sizes s, sizes_of(c));
-  return dispatch_float(c.input(0).dtype, [&]<typename T>() { return attend<T>(c, s); });
+  return attend<float>(c, s, type);
+}
+
+Status attention_wide(KernelContext& c) {
+  HOLOGRAM_TRY(const Sizes s, sizes_of(c));
+  const DType type = c.input(0).dtype;
+  return dispatch_float(type, [&]<typename T>() { return attend<T>(c, s, type); });
+}
+
+Status attention(KernelContext& c) {
+  const DType type = c.input(0).dtype;
+  const KernelFunction run = type == DType::f16    ? attention_in<DType::f16>
+                             : type == DType::bf16 ? attention_in<DType::bf16>
+                                                   : attention_wide;
+  return run_kernel({"Attention", run, true}, c);
 }
 
 constexpr Kernel kKernels[] = {
-    {"Attention", attention, true},
+    {"Attention", attention},
     {"LinearAttention", linear_attention, true},
     {"RotaryEmbedding", rotary_embedding, true},
 };

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/softmax.h"
 #include "backends/cpu/kernels/unpacked.h"
 
 namespace hologram::kernels {
@@ -15,13 +16,6 @@ bool is_small_float(DType type) { return type >= DType::f8e4m3fn && type <= DTyp
 template <typename T>
 void widen(const T* from, std::span<float> to) {
   for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<float>(from[i]);
-}
-
-// A value as the division of that precision leaves it.
-float rounded_to(DType precision, float value) {
-  if (precision == DType::f16) return f16_to_f32(f32_to_f16(value));
-  if (precision == DType::bf16) return bf16_to_f32(f32_to_bf16(value));
-  return value;
 }
 
 // Which scale belongs to which element: x is [outer, length, inner] about the axis, and element
