@@ -279,10 +279,15 @@ Status attend(KernelContext& c, const Sizes& s, DType type) {
   T scale = static_cast<T>(
       c.number("scale", s.head_size > 0 ? 1 / std::sqrt(static_cast<double>(s.head_size)) : 1));
   const T cap = static_cast<T>(c.number("softcap", 0));
-  const DType precision =
-      dtype_from_code(
-          static_cast<uint8_t>(c.integer("softmax_precision", static_cast<int64_t>(dtype_of<T>()))))
-          .value_or(dtype_of<T>());
+  const DType precision = dtype_from_code(static_cast<uint8_t>(c.integer(
+                                              "softmax_precision", static_cast<int64_t>(type))))
+                              .value_or(type);
+  if (half) {
+    const T root = rounded(std::sqrt(scale));
+    HOLOGRAM_CHECK(scale_into(c, type, root, s.batch * s.heads * s.rows * s.head_size, q));
+    HOLOGRAM_CHECK(scale_into(c, type, root, s.batch * s.kv_heads * total * s.head_size, k));
+    scale = 1;
+  }
 
   const int64_t block = std::min(kRows, s.rows);
   HOLOGRAM_TRY(auto scores, c.scratch<T>(block * total));
