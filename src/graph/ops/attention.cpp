@@ -1,5 +1,6 @@
 // Attention and what models put around it.
 #include "graph/infer.h"
+#include "graph/ops/attention_flex.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
@@ -88,6 +89,12 @@ void add_attention(OperatorTable& table) {
           "qk_matmul_output_mode:i, right_window_size:i, scale:f, softcap:f, softmax_precision:i")
       .infer(attention)
       .kernel();
+  table.add("FlexAttention", "ai.onnx.preview")
+      .signature("Q:T1, K:T1, V:T1 -> Y:T1")
+      .where("T1", kFloats)
+      .attributes("scale:f, softmax_precision:i")
+      .infer(flex_attention_shape)
+      .compose(flex_attention);
   table.add("LinearAttention")
       .signature(
           "query:T, key:T, value:T, past_state:S?, decay:T?, beta:T? -> output:T, "
