@@ -1,6 +1,8 @@
 // Products of matrices.
 #include "graph/ops/linear_algebra.h"
 
+#include <map>
+
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
@@ -56,6 +58,39 @@ Status det(InferContext& c) {
   return {};
 }
 
+// Equations of letters and an arrow; the kernel works out the others, and says what is wrong.
+Status einsum(InferContext& c) {
+  const std::string_view equation = c.text("equation");
+  const size_t arrow = equation.find("->");
+  if (arrow == equation.npos || equation.find('.') != equation.npos) return {};
+  std::map<char, Dim> sizes;
+  size_t input = 0, axis = 0;
+  for (const char letter : equation.substr(0, arrow)) {
+    if (letter == ' ') continue;
+    if (letter == ',') {
+      ++input, axis = 0;
+      continue;
+    }
+    if (input >= c.input_count()) return {};
+    const Shape* shape = c.shape(input);
+    if (!shape || axis >= shape->rank()) return {};
+    const Dim& size = (*shape)[axis++];
+    const auto [known, is_new] = sizes.try_emplace(letter, size);
+    // A number says more than a symbol, and any other size more than 1, which may broadcast.
+    if (!is_new && !size.is_symbol() && size != Dim(1)) known->second = size;
+    if (!is_new && size.is_symbol() && known->second == Dim(1)) return {};
+  }
+  std::vector<Dim> dims;
+  for (const char letter : equation.substr(arrow + 2)) {
+    if (letter == ' ') continue;
+    const auto known = sizes.find(letter);
+    if (known == sizes.end()) return {};
+    dims.push_back(known->second);
+  }
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
 constexpr TypeSet kProducts = kFloats | TypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
 
 }  // namespace
@@ -73,7 +108,7 @@ void add_linear_algebra(OperatorTable& table) {
       .signature("Inputs:T... -> Output:T")
       .where("T", kNumbers)
       .attributes("equation:s")
-      .infer(no_shape)
+      .infer(einsum)
       .kernel();
 }
 
