@@ -12,7 +12,8 @@ std::vector<std::byte> write_kernels(std::span<const std::byte> bundle) {
   const uint64_t table_offset = align_up(sizeof(Header) + bundle.size(), kAlignment);
   std::vector<std::byte> bytes(table_offset + sizeof(Entry));
   if (!bundle.empty()) std::memcpy(bytes.data() + sizeof(Header), bundle.data(), bundle.size());
-  const Entry entry{SectionKind::kernels, 0, sizeof(Header), bundle.size(), 0, hash128(bundle)};
+  const Entry entry{SectionKind::kernels, 0, sizeof(Header),
+                    bundle.size(),        0, section_hash(bundle)};
   std::memcpy(bytes.data() + table_offset, &entry, sizeof(entry));
   Header header{
       kMagic, kVersion, bytes.size(), 1, table_offset, hash128(std::as_bytes(std::span(&entry, 1))),

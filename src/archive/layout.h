@@ -32,7 +32,16 @@ inline uint64_t header_hash(const Header& header) {
   return hash64(std::as_bytes(std::span(&header, 1)).first(sizeof(Header) - sizeof(uint64_t)));
 }
 
-// The section table of a whole file: every hash, range and gap checked.
+// What an entry's hash is of: up to kHashBlock bytes themselves, beyond that the hashes of its
+// blocks, so that large sections can be hashed by many threads.
+inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
+Hash128 section_hash(std::span<const std::byte> bytes);
+
+// Sections that opening leaves to Archive::verify(): large ones that nothing reads before a run.
+constexpr bool is_verified_later(SectionKind kind) { return kind == SectionKind::constants; }
+
+// The section table of a whole file: every range and gap checked, and every hash but those of
+// sections that are verified later.
 Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes);
 
 }  // namespace hologram::archive

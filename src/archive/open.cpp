@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "archive/layout.h"
+#include "archive/unverified.h"
 #include "support/aligned.h"
 #include "support/file.h"
 
@@ -45,7 +46,8 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
       return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
     if (!all_zero(bytes.subspan(end, entry.offset - end)))
       return fail(ErrorCode::corrupt, "bytes between sections are not zero");
-    if (hash128(bytes.subspan(entry.offset, entry.size)) != entry.hash)
+    if (!is_verified_later(entry.kind) &&
+        section_hash(bytes.subspan(entry.offset, entry.size)) != entry.hash)
       return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(entry.kind));
     end = entry.offset + entry.size;
   }
@@ -58,13 +60,16 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
   HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(bytes));
   Archive archive;
   archive.owner_ = std::move(owner);
+  archive.unverified_ = std::make_shared<Unverified>();
   for (const Entry& entry : entries) {
     auto section = bytes.subspan(entry.offset, entry.size);
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
+    if (is_verified_later(entry.kind)) archive.unverified_->add(entry.kind, section, entry.hash);
     if (entry.kind != SectionKind::plan) continue;
+    // No writer shares tables, and each takes four bytes at least: more visits are a trap.
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(section.data()), section.size(),
-                                   128, 100'000'000);
+                                   128, static_cast<flatbuffers::uoffset_t>(section.size() / 4));
     if (!VerifyModelBuffer(verifier)) return fail(ErrorCode::corrupt, "the plan is malformed");
     archive.model_ = GetModel(section.data());
   }
@@ -80,7 +85,9 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
       HOLOGRAM_TRY(AlignedBytes bytes, AlignedBytes::allocate(std::max<size_t>(1, map.size())));
       std::memcpy(bytes.data(), map.bytes().data(), map.size());
       const std::span<const std::byte> view(bytes.data(), map.size());
-      return open(view, std::make_shared<AlignedBytes>(std::move(bytes)));
+      HOLOGRAM_TRY(Archive archive, open(view, std::make_shared<AlignedBytes>(std::move(bytes))));
+      HOLOGRAM_CHECK(archive.verify());  // all of it has just been read
+      return archive;
     }
     HOLOGRAM_TRY(FileMap map, FileMap::open(path));
     auto owner = std::make_shared<FileMap>(std::move(map));

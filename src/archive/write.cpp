@@ -55,7 +55,7 @@ Result<std::vector<std::byte>> write(ModelT& model,
   Entry entries[2] = {{SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
                       {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
   for (Entry& entry : entries)
-    entry.hash = hash128(std::span(bytes).subspan(entry.offset, entry.size));
+    entry.hash = section_hash(std::span(bytes).subspan(entry.offset, entry.size));
   std::memcpy(bytes.data() + table_offset, entries, sizeof(entries));
   Header header{
       kMagic, kVersion, total, 2, table_offset, hash128(std::as_bytes(std::span(entries))), 0, 0};

@@ -155,11 +155,21 @@ TEST(Compile, RefusesInputsThatDoNotFit) {
 
 TEST(Archive, EveryFlippedByteIsAnError) {
   const std::vector<std::byte> good = *compile(small_network(4));
-  ASSERT_TRUE(open(good).has_value());
+  const std::vector inputs{Value(tensor<float>({4, 3}, std::vector<float>(12, 0.5f)))};
+  ASSERT_TRUE(open(good)->run(inputs).has_value());
   for (size_t at = 0; at < good.size(); ++at) {
     std::vector<std::byte> bad = good;
     bad[at] ^= std::byte{0x10};
-    EXPECT_FALSE(open(bad).has_value()) << "byte " << at;
+    // Constants are checked before the first run.
+    auto session = open(bad);
+    Status status = session ? Status() : std::unexpected(session.error());
+    if (session) {
+      auto outputs = session->run(inputs);
+      status = outputs ? Status() : std::unexpected(outputs.error());
+    }
+    ASSERT_FALSE(status.has_value()) << "byte " << at;
+    EXPECT_THAT(status.error().code(), testing::AnyOf(ErrorCode::corrupt, ErrorCode::unsupported));
+    EXPECT_FALSE(status.error().message().empty());
   }
 }
 

@@ -96,6 +96,7 @@ struct Session::Impl {
     if (inputs.size() != plan.inputs.size())
       return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
                   plan.inputs.size());
+    HOLOGRAM_CHECK(model->archive.verify());  // before the first step; later calls cost a load
     HOLOGRAM_TRY(std::unique_ptr<Run> run, take());
     run->bindings.clear();
     for (size_t i = 0; i < inputs.size(); ++i)
