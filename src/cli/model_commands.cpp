@@ -27,7 +27,9 @@ struct CompileArguments {
 
 Status compile(const CompileArguments& arguments) {
   HOLOGRAM_TRY(auto options, compile_options(arguments.shapes));
-  options.debug = std::max(options.debug, arguments.explain);
+  compiler::CompileReport report;
+  options.report = &report;
+  options.debug = std::max(options.debug, arguments.explain > 1 ? arguments.explain : 0);
   const fs::path output = arguments.output.empty()
                               ? fs::path(arguments.model).replace_extension(".holo")
                               : arguments.output;
@@ -35,6 +37,7 @@ Status compile(const CompileArguments& arguments) {
   HOLOGRAM_TRY(const std::vector<std::byte> bytes,
                compiler::compile_onnx(arguments.model, options));
   HOLOGRAM_CHECK(write_file(output, bytes));
+  if (arguments.explain > 0) fmt::print("{}\n", report.to_text());
   fmt::print("{}: {:.2f} MB in {:.0f} ms\n", output.string(),
              static_cast<double>(bytes.size()) / 1e6, milliseconds_since(start));
   return {};
@@ -146,8 +149,9 @@ void add_model_commands(Commands& commands) {
                       "The archive; beside the model where not given");
   command->add_option("--shape", compiling->shapes,
                       "NAME=1,3,224,224: fixes the shape of an input");
-  command->add_flag("--explain", compiling->explain,
-                    "Show every step; twice and thrice: also what it made");
+  command->add_flag(
+      "--explain", compiling->explain,
+      "Show steps, fused groups, memory and kernels; thrice: the graph after each step");
 
   auto running = std::make_shared<RunArguments>();
   command =

@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "compiler/lower.h"
+#include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/identities.h"
 #include "graph/passes/resolve.h"
 #include "graph/verify.h"
 #include "onnx/model.h"
@@ -33,26 +35,41 @@ Status apply_shapes(graph::Graph& graph, const CompileOptions& options) {
 }  // namespace
 
 Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions& options) {
+  CompileReport unread;
+  CompileReport& report = options.report ? *options.report : unread;
   // Each step leaves a graph that passes the verifier, and is timed and shown on demand.
   auto step = [&](const char* name, FunctionRef<Status()> body) -> Status {
     const auto start = std::chrono::steady_clock::now();
+    const size_t before = count_nodes(graph);
     HOLOGRAM_CHECK(body());
     HOLOGRAM_CHECK(in_context(verify(graph), [&] { return std::string("after ") + name; }));
     const double ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    report.passes.push_back({name, ms, before, count_nodes(graph)});
     if (options.debug >= 1)
-      fmt::print(stderr, "{:<24} {:8.2f} ms  {} nodes\n", name, ms, graph.nodes.size());
+      fmt::print(stderr, "{:<28} {:8.2f} ms  {} nodes\n", name, ms, count_nodes(graph));
     if (options.debug >= 3) fmt::print(stderr, "{}\n", graph.to_text());
     return {};
   };
+  // A step without which the model runs just as well, only slower.
+  auto optimisation = [&](const char* name, FunctionRef<Status()> body) -> Status {
+    return options.optimise ? step(name, body) : Status();
+  };
   HOLOGRAM_CHECK(step("apply shapes", [&] { return apply_shapes(graph, options); }));
   HOLOGRAM_CHECK(step("resolve", [&] { return graph::resolve(graph); }));
+  HOLOGRAM_CHECK(optimisation("identities", [&] { return graph::remove_identities(graph); }));
+  HOLOGRAM_CHECK(optimisation("common subexpressions", [&] {
+    graph::merge_common_subexpressions(graph);
+    return Status();
+  }));
   HOLOGRAM_CHECK(step("remove dead code", [&] {
     graph::remove_dead_code(graph);
     return Status();
   }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
-  return archive::write(lowered.model, lowered.constant_bytes());
+  auto bytes = archive::write(lowered.model, lowered.constant_bytes());
+  report.describe(lowered.model);
+  return bytes;
 }
 
 Result<std::vector<std::byte>> compile_onnx(const std::filesystem::path& model,

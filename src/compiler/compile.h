@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/report.h"
 #include "graph/graph.h"
 #include "support/shape.h"
 
@@ -16,6 +17,10 @@ struct CompileOptions {
   std::map<std::string, Shape, std::less<>> shapes;
   // 0..4: what each step prints to standard error. 1: names and times, 3: the graph after each.
   int debug = 0;
+  // false: only the steps that make a graph runnable; what the others must not change.
+  bool optimise = true;
+  // Where not null: filled with what was done.
+  CompileReport* report = nullptr;
 };
 
 // The bytes of the archive.

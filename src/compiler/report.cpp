@@ -1,0 +1,67 @@
+#include "compiler/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hologram::compiler {
+namespace {
+
+void describe_plan(const archive::PlanT& plan, CompileReport& report,
+                   std::map<std::string, size_t>& steps) {
+  report.arena_bytes += plan.arena;
+  for (const auto& value : plan.values)
+    if (value->storage == archive::Storage::arena) report.value_bytes += value->size;
+  for (const auto& step : plan.steps) {
+    ++steps[step->kind == archive::StepKind::program ? "program" : step->kernel];
+    for (const auto& sub : step->subplans) describe_plan(*sub->plan, report, steps);
+  }
+}
+
+std::string megabytes(uint64_t bytes) {
+  return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace
+
+size_t count_nodes(const graph::Graph& graph) {
+  size_t count = graph.nodes.size();
+  for (const graph::Node& node : graph.nodes)
+    for (const graph::Subgraph& sub : node.subgraphs) count += count_nodes(*sub.graph);
+  return count;
+}
+
+void CompileReport::describe(const archive::ModelT& model) {
+  std::map<std::string, size_t> steps;
+  describe_plan(*model.plan, *this, steps);
+  for (const auto& [name, count] : steps) kernels.push_back({name, count});
+  std::ranges::stable_sort(kernels, std::greater(), &Kernel::steps);
+  for (const auto& constant : model.constants) constant_bytes += constant->size;
+  programs = model.programs.size();
+}
+
+std::string CompileReport::to_text() const {
+  std::string text = fmt::format("{:<28} {:>9} {:>16}\n", "step", "ms", "nodes");
+  for (const Pass& pass : passes)
+    text += fmt::format("{:<28} {:>9.2f} {:>7} -> {:<5}\n", pass.name, pass.milliseconds,
+                        pass.nodes_before, pass.nodes_after);
+  text += fmt::format("\nfused: {}\n", fusion.fused.size());
+  for (const auto& group : fusion.fused)
+    text += fmt::format("  {:<40} {:<18} {}\n", group.operators, group.shape, group.name);
+  text += fmt::format("\nnot fused: {}\n", fusion.apart.size());
+  for (const auto& node : fusion.apart)
+    text += fmt::format("  {:<18} {:<52} {}\n", node.op, node.reason, node.name);
+  text +=
+      fmt::format("\nmemory: {} planned for activations ({} without sharing), {} of constants\n",
+                  megabytes(arena_bytes), megabytes(value_bytes), megabytes(constant_bytes));
+  if (!code_note.empty()) text += fmt::format("native code: {}\n", code_note);
+  text += "\nkernels:\n";
+  for (const Kernel& kernel : kernels)
+    text +=
+        fmt::format("  {:>5}  {}{}\n", kernel.steps, kernel.name,
+                    kernel.name == "program" ? fmt::format(" ({} different ones)", programs) : "");
+  return text;
+}
+
+}  // namespace hologram::compiler

@@ -1,0 +1,43 @@
+// CompileReport: what the compiler did, for `hologram compile --explain`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+#include "graph/graph.h"
+#include "graph/passes/fusion_report.h"
+
+namespace hologram::compiler {
+
+struct CompileReport {
+  struct Pass {
+    std::string name;
+    double milliseconds;
+    size_t nodes_before, nodes_after;  // subgraphs included
+  };
+  struct Kernel {
+    std::string name;  // a kernel, a control operator, or "program" for pointwise programs
+    size_t steps;
+  };
+  std::vector<Pass> passes;
+  graph::FusionReport fusion;
+  std::vector<Kernel> kernels;  // most steps first
+  uint64_t arena_bytes = 0;     // activations of known size, as planned
+  uint64_t value_bytes = 0;     // what they would take without sharing memory
+  uint64_t constant_bytes = 0;
+  size_t programs = 0;      // different pointwise programs
+  uint64_t code_bytes = 0;  // of native code
+  std::string code_note;  // the levels of native code and whose key signed it, or why none is there
+
+  // Reads kernels and memory off a plan.
+  void describe(const archive::ModelT& model);
+  // Tables, for people.
+  std::string to_text() const;
+};
+
+// Nodes of a graph and of its subgraphs.
+size_t count_nodes(const graph::Graph& graph);
+
+}  // namespace hologram::compiler
