@@ -221,21 +221,22 @@ void bench_int8(size_t m, size_t n, size_t k, ThreadPool& pool) {
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
-void bench_bf16(size_t m, size_t n, size_t k, ThreadPool& pool) {
-  if (!wanted("gemm bf16")) return;
-  Floats a(m * k), b(n * k), c(m * n), packed(packed_b_bf16_bytes(k, n) / 4);
-  pack_b_bf16(k, n, b.data(), n, false, packed.bytes.data());
+void bench_bf16(const char* name, Bf16Parts parts, size_t m, size_t n, size_t k, ThreadPool& pool) {
+  if (!wanted(name)) return;
+  Floats a(m * k), b(n * k), c(m * n), packed(packed_b_bf16_bytes(k, n, parts) / 4);
+  pack_b_bf16(k, n, b.data(), n, false, packed.bytes.data(), parts);
   GemmBf16 g{.m = m,
              .n = n,
              .k = k,
              .a = a.data(),
              .lda = k,
+             .parts = parts,
              .packed_b = packed.bytes.data(),
              .c = c.data(),
              .ldc = n};
   Floats scratch(gemm_bf16_scratch_bytes(g) / 4);
   const auto run = [&] { gemm_bf16(g, scratch.bytes.data(), pool); };
-  row("gemm bf16", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
+  row(name, fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
@@ -361,9 +362,11 @@ int main(int argc, char** argv) {
              bench::read_ceiling());
   bench::gemm_table(one, two);
   bench::conv_table(one, two);
-  for (auto [m, n, k] : {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {1, 768, 768}}) {
+  for (auto [m, n, k] :
+       {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {128, 768, 3072}, {1, 768, 768}}) {
     bench::bench_int8(m, n, k, one);
-    bench::bench_bf16(m, n, k, one);
+    bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
+    bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
   }
   bench::bench_attention("bert", 12, 128, 64, false, one);
   bench::bench_attention("gpt2", 12, 128, 64, true, one);

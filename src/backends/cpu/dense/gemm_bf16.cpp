@@ -10,7 +10,11 @@
 namespace hologram::backends::dense {
 namespace {
 
-size_t units_of(size_t k) { return (k + 1) / 2; }
+// Units of the sum: chunks of upper and of lower parts take turns.
+size_t units_of(size_t k, Bf16Parts parts) {
+  const size_t units = (k + 1) / 2;
+  return parts == Bf16Parts::one ? units : 2 * align_up(units, kChunk);
+}
 
 // To nearest, ties to even; a NaN stays one.
 uint32_t bf16_bits(float value) {
@@ -21,41 +25,48 @@ uint32_t bf16_bits(float value) {
 
 }  // namespace
 
-size_t packed_b_bf16_bytes(size_t k, size_t n) {
-  return unit_panel_units(n, units_of(k)) * sizeof(uint32_t);
+size_t packed_b_bf16_bytes(size_t k, size_t n, Bf16Parts parts) {
+  return unit_panel_units(n, units_of(k, parts)) * sizeof(uint32_t);
 }
 
-void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
-                 std::byte* packed) {
-  const size_t units = units_of(k);
+void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed, std::byte* packed,
+                 Bf16Parts parts) {
+  const size_t units = units_of(k, parts);
+  const bool two = parts == Bf16Parts::two;
   auto* panels = reinterpret_cast<uint32_t*>(packed);
-  std::memset(packed, 0, packed_b_bf16_bytes(k, n));
+  std::memset(packed, 0, packed_b_bf16_bytes(k, n, parts));
   for (size_t column = 0; column < n; column += kPanelColumns) {
     const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - column);
     uint32_t* panel = panels + column * units;
-    for (size_t i = 0; i < k; ++i)
-      for (size_t j = column; j < std::min(n, column + width); ++j)
-        panel[i / 2 * width + (j - column)] |= bf16_bits(b[transposed ? j * ldb + i : i * ldb + j])
-                                               << (i % 2 * 16);
+    for (size_t i = 0; i < k; ++i) {
+      const size_t unit = i / 2, shift = i % 2 * 16;
+      const size_t at = two ? unit + unit / kChunk * kChunk : unit;
+      for (size_t j = column; j < std::min(n, column + width); ++j) {
+        const float value = b[transposed ? j * ldb + i : i * ldb + j];
+        const uint32_t high = bf16_bits(value);
+        panel[at * width + (j - column)] |= high << shift;
+        if (two)
+          panel[(at + kChunk) * width + (j - column)] |=
+              bf16_bits(value - std::bit_cast<float>(high << 16)) << shift;
+      }
+    }
   }
 }
 
 size_t gemm_bf16_scratch_bytes(const GemmBf16& g) {
-  return unit_gemm_scratch_bytes(g.m, units_of(g.k));
+  return unit_gemm_scratch_bytes(g.m, units_of(g.k, g.parts));
 }
 
 void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
+  const bool two = g.parts == Bf16Parts::two;
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
     constexpr size_t kValues = kChunk * 2;
-    for (size_t i = 0; i < g.k; i += kValues, packed += height * kChunk) {
-      const size_t count = std::min(kValues, g.k - i);
-      for (size_t r = 0; r < height; ++r) {
-        const float* from = g.a + (row + r) * g.lda + i;
-        uint32_t* to = packed + r * kChunk;
-        for (size_t u = 0; u < count / 2; ++u)
-          to[u] = bf16_bits(from[2 * u]) | bf16_bits(from[2 * u + 1]) << 16;
-        if (count % 2) to[count / 2] = bf16_bits(from[count - 1]);
-      }
+    const size_t part = height * kChunk, step = two ? 2 * part : part;
+    for (size_t r = 0; r < height; ++r) {
+      const float* from = g.a + (row + r) * g.lda;
+      uint32_t* to = packed + r * kChunk;
+      for (size_t i = 0; i < g.k; i += kValues, to += step)
+        split_units(from + i, std::min(kValues, g.k - i), to, two ? to + part : nullptr);
     }
   };
   const TileKernel kernel = tile_kernel();
@@ -78,12 +89,17 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
   };
   unit_gemm({.m = g.m,
              .n = g.n,
-             .units = units_of(g.k),
+             .units = units_of(g.k, g.parts),
              .packed_b = reinterpret_cast<const uint32_t*>(g.packed_b),
-             .tile = unit_kernels().bf16,
+             .tile = two ? unit_kernels().split : unit_kernels().bf16,
              .pack_a = pack,
              .finish = finish},
             scratch, pool);
+}
+
+bool has_bf16_tiles() {
+  UnitKernels kernels{};
+  return detail::use_amx(kernels);
 }
 
 }  // namespace hologram::backends::dense

@@ -191,7 +191,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
                     static_cast<int32_t*>(sums) + r * width, columns * sizeof(int32_t));
       return;
     }
-    alignas(64) float values[kMaxTileRows * kPanelColumns];
+    alignas(64) float values[kMaxUnitRows * kPanelColumns];
     Tile tile;
     tile.rows = rows;
     tile.columns = columns;

@@ -1,7 +1,7 @@
 // Matrix products of narrow types: 8-bit integers with zero points, and bf16.
 //
 // Rules of gemm.h hold. Integer sums are exact and the same on every level. bf16 sums are f32; with
-// AVX512_BF16 they are those of its instruction, otherwise chains of fused multiply-adds.
+// AMX or AVX512_BF16 they are those of its instruction, otherwise chains of fused multiply-adds.
 #pragma once
 
 #include <cstddef>
@@ -42,22 +42,31 @@ void pack_b_int8(size_t k, size_t n, const void* b, size_t ldb, bool transposed,
 size_t gemm_int8_scratch_bytes(const GemmInt8& gemm);
 void gemm_int8(const GemmInt8& gemm, std::byte* scratch, ThreadPool& pool);
 
-// C = epilogue(A * B): A is f32 and rounded to bf16 (to nearest, ties to even), B was when packed.
+// How many bf16 values stand for an f32 operand: one rounds it to 8 bits; the sum of two keeps 16,
+// and the product of their lower parts is left out (`fast` precision: a relative error of about
+// 2^-17 an element, at three products).
+enum class Bf16Parts : uint8_t { one, two };
+
+// C = epilogue(A * B): A is f32 and taken apart (to nearest, ties to even), B was when packed.
 struct GemmBf16 {
   size_t m = 0, n = 0, k = 0;
   const float* a = nullptr;  // m x k, rows `lda` floats apart
   size_t lda = 0;
-  const std::byte* packed_b = nullptr;  // from pack_b_bf16
+  Bf16Parts parts = Bf16Parts::one;
+  const std::byte* packed_b = nullptr;  // from pack_b_bf16 with the same parts
   float* c = nullptr;
   size_t ldc = 0;
   Epilogue epilogue;
 };
 
-// packed: panels of [k / 2][32][2].
-size_t packed_b_bf16_bytes(size_t k, size_t n);
-void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
-                 std::byte* packed);
+// packed: panels of [k / 2][32][2]; of two parts: [k / 32][part][16][32][2].
+size_t packed_b_bf16_bytes(size_t k, size_t n, Bf16Parts parts = Bf16Parts::one);
+void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed, std::byte* packed,
+                 Bf16Parts parts = Bf16Parts::one);
 size_t gemm_bf16_scratch_bytes(const GemmBf16& gemm);
 void gemm_bf16(const GemmBf16& gemm, std::byte* scratch, ThreadPool& pool);
+
+// Whether this CPU multiplies bf16 in tiles (AMX): where it does not, two parts only cost time.
+bool has_bf16_tiles();
 
 }  // namespace hologram::backends::dense

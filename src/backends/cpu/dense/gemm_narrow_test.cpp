@@ -9,6 +9,16 @@
 namespace hologram::backends::dense {
 namespace {
 
+// Also without AMX, where this CPU has it.
+template <typename Body>
+void for_each_unit_level(const Body& body) {
+  for_each_level(body);
+  if (!has_bf16_tiles()) return;
+  detail::allow_amx(false);
+  for_each_level(body);
+  detail::allow_amx(true);
+}
+
 std::vector<uint8_t> random_bytes(size_t count, uint32_t seed) {
   std::vector<uint8_t> bytes(count);
   for (size_t i = 0; i < count; ++i) {
@@ -65,8 +75,8 @@ struct Int8Trial {
 };
 
 TEST(GemmInt8, ExactOnEveryLevel) {
-  for_each_level([] {
-    for (size_t m : {1, 5, 14, 29})
+  for_each_unit_level([] {
+    for (size_t m : {1, 5, 14, 29, 67})
       for (size_t n : {1, 16, 31, 50, 64})
         for (size_t k : {1, 3, 4, 63, 64, 129})
           for (int kind = 0; kind < 16; ++kind) {
@@ -85,7 +95,7 @@ TEST(GemmInt8, ExactOnEveryLevel) {
 }
 
 TEST(GemmInt8, DequantisesAndRequantises) {
-  for_each_level([] {
+  for_each_unit_level([] {
     for (size_t n : {7, 32, 48})
       for (int kind = 0; kind < 16; ++kind) {
         Int8Trial t(9, n, 100, kind);
@@ -138,7 +148,7 @@ float to_bf16(float v) {
 }
 
 TEST(GemmBf16, RoundsOperandsAndSumsInF32) {
-  for_each_level([] {
+  for_each_unit_level([] {
     for (size_t m : {1, 6, 15})
       for (size_t n : {1, 16, 40})
         for (size_t k : {0, 1, 2, 31, 33, 200})
@@ -170,6 +180,92 @@ TEST(GemmBf16, RoundsOperandsAndSumsInF32) {
                 ASSERT_NEAR(c[i * (n + 1) + j], sum, 1e-6 + 1e-7 * double(k)) << m << n << k;
               }
           }
+  });
+}
+
+// The sums of two parts keep 16 bits of each operand.
+TEST(GemmBf16, TwoPartsAreNearlyF32) {
+  for_each_unit_level([] {
+    for (size_t m : {1, 16, 33, 70})
+      for (size_t n : {1, 16, 40, 64})
+        for (size_t k : {1, 31, 32, 33, 200, 700})
+          for (bool transposed : {false, true}) {
+            const std::vector<float> a = random_values(m * (k + 2), 1),
+                                     b = random_values((k + 3) * (n + 3), 2);
+            const size_t ldb = transposed ? k + 3 : n + 3;
+            AlignedBytes packed = poisoned_scratch(packed_b_bf16_bytes(k, n, Bf16Parts::two));
+            pack_b_bf16(k, n, b.data(), ldb, transposed, packed.data(), Bf16Parts::two);
+            std::vector<float> c(m * (n + 1), -77.0f);
+            GemmBf16 g{.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = a.data(),
+                       .lda = k + 2,
+                       .parts = Bf16Parts::two,
+                       .packed_b = packed.data(),
+                       .c = c.data(),
+                       .ldc = n + 1};
+            AlignedBytes scratch = poisoned_scratch(gemm_bf16_scratch_bytes(g));
+            gemm_bf16(g, scratch.data(), ThreadPool::shared());
+            double error = 0, norm = 0;
+            for (size_t i = 0; i < m; ++i) {
+              for (size_t j = 0; j < n; ++j) {
+                double sum = 0;
+                for (size_t x = 0; x < k; ++x) {
+                  const double term =
+                      double(a[i * (k + 2) + x]) * b[transposed ? j * ldb + x : x * ldb + j];
+                  sum += term;
+                  norm += term * term;  // what the sum is expected to be, without cancellation
+                }
+                error += (c[i * (n + 1) + j] - sum) * (c[i * (n + 1) + j] - sum);
+              }
+              ASSERT_EQ(c[i * (n + 1) + n], -77.0f);
+            }
+            ASSERT_LE(std::sqrt(error / norm), 2e-5) << m << "x" << n << "x" << k;
+          }
+  });
+}
+
+TEST(GemmBf16, ThreadsDoNotMatter) {
+  ThreadPool one(1), three(3);
+  const size_t m = 150, n = 200, k = 1000;
+  const std::vector<float> a = random_values(m * k, 1), b = random_values(k * n, 2);
+  for (Bf16Parts parts : {Bf16Parts::one, Bf16Parts::two}) {
+    AlignedBytes packed = poisoned_scratch(packed_b_bf16_bytes(k, n, parts));
+    pack_b_bf16(k, n, b.data(), n, false, packed.data(), parts);
+    std::vector<float> c(m * n), d(m * n);
+    GemmBf16 g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .parts = parts};
+    g.packed_b = packed.data();
+    g.ldc = n;
+    AlignedBytes scratch = poisoned_scratch(gemm_bf16_scratch_bytes(g));
+    g.c = c.data();
+    gemm_bf16(g, scratch.data(), one);
+    g.c = d.data();
+    gemm_bf16(g, scratch.data(), three);
+    EXPECT_EQ(c, d);
+  }
+}
+
+TEST(SplitUnits, HalvesAddUpAndTheRestIsZero) {
+  for_each_level([] {
+    std::vector<float> values = random_values(45, 9, -1e3f, 1e3f);
+    values[3] = HUGE_VALF;
+    values[4] = 0.0f;
+    std::vector<uint32_t> high(32, 7), low(32, 7);
+    split_units(values.data(), values.size(), high.data(), low.data());
+    for (size_t i = 0; i < 64; ++i) {
+      const auto part = [&](const std::vector<uint32_t>& from) {
+        return std::bit_cast<float>(i % 2 ? from[i / 2] & 0xffff0000u : from[i / 2] << 16);
+      };
+      if (i >= values.size()) {
+        EXPECT_EQ(part(high), 0.0f);
+        EXPECT_EQ(part(low), 0.0f);
+      } else if (std::isinf(values[i])) {
+        EXPECT_EQ(part(high), values[i]);
+      } else {
+        EXPECT_NEAR(part(high) + part(low), values[i], std::abs(values[i]) * 0x1p-16f);
+      }
+    }
   });
 }
 

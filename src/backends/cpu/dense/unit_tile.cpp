@@ -96,6 +96,43 @@ void bf16_strip(const UnitTile& tile, size_t column) {
   for (size_t r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, out + r * tile.width);
 }
 
+// Both parts of a value are added up before they are multiplied: a CPU without tiles has f32
+// products at no extra cost.
+template <size_t kRows>
+void split_strip(const UnitTile& tile, size_t column) {
+  const DF d;
+  const hn::ScalableTag<uint32_t> du;
+  using V = hn::Vec<DF>;
+  const auto upper = hn::Set(du, 0xffff0000u);
+  V sums[kRows];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
+  const auto number = [](uint32_t bits) { return std::bit_cast<float>(bits); };
+  const size_t lower_a = tile.rows * kChunk, lower_b = tile.width * kChunk;
+  for (size_t chunk = 0; chunk < tile.units; chunk += 2 * kChunk) {
+    const uint32_t* a = tile.a + chunk * tile.rows;
+    const uint32_t* b = tile.b + chunk * tile.width + column;
+    for (size_t u = 0; u < kChunk; ++u, ++a, b += tile.width) {
+      const auto high = hn::LoadU(du, b), low = hn::LoadU(du, b + lower_b);
+      const V first =
+          hn::Add(hn::BitCast(d, hn::ShiftLeft<16>(high)), hn::BitCast(d, hn::ShiftLeft<16>(low)));
+      const V second =
+          hn::Add(hn::BitCast(d, hn::And(high, upper)), hn::BitCast(d, hn::And(low, upper)));
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) {
+        const uint32_t h = a[r * kChunk], l = a[r * kChunk + lower_a];
+        const float x = number(h << 16) + number(l << 16);
+        const float y = number(h & 0xffff0000u) + number(l & 0xffff0000u);
+        sums[r] = hn::MulAdd(hn::Set(d, x), first, sums[r]);
+        sums[r] = hn::MulAdd(hn::Set(d, y), second, sums[r]);
+      }
+    }
+  }
+  auto* out = static_cast<float*>(tile.sums) + column;
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, out + r * tile.width);
+}
+
 using StripFunction = void (*)(const UnitTile&, size_t);
 template <size_t... kRows>
 constexpr std::array<StripFunction, kTileRows> int8_strips(std::index_sequence<kRows...>) {
@@ -104,6 +141,10 @@ constexpr std::array<StripFunction, kTileRows> int8_strips(std::index_sequence<k
 template <size_t... kRows>
 constexpr std::array<StripFunction, kTileRows> bf16_strips(std::index_sequence<kRows...>) {
   return {&bf16_strip<kRows + 1>...};
+}
+template <size_t... kRows>
+constexpr std::array<StripFunction, kTileRows> split_strips(std::index_sequence<kRows...>) {
+  return {&split_strip<kRows + 1>...};
 }
 
 void int8_tile(const UnitTile& tile) {
@@ -114,10 +155,56 @@ void bf16_tile(const UnitTile& tile) {
   static constexpr auto kStrips = bf16_strips(std::make_index_sequence<kTileRows>());
   for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
 }
+void split_tile(const UnitTile& tile) {
+  static constexpr auto kStrips = split_strips(std::make_index_sequence<kTileRows>());
+  for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
+}
+
+// Rounds f32 bits to their upper half, which the other half of the result repeats as zeros.
+template <class V>
+HWY_INLINE V round_upper(V bits) {
+  const hn::ScalableTag<uint32_t> du;
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
+  // A NaN stays one.
+  const auto nan = hn::Gt(hn::BitCast(D32(), hn::And(bits, hn::Set(du, 0x7fffffffu))),
+                          hn::Set(D32(), 0x7f800000));
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x00400000u));
+  const auto kept = hn::IfThenElse(hn::RebindMask(du, nan), quiet, rounded);
+  return hn::And(kept, hn::Set(du, 0xffff0000u));
+}
+
+void split(const float* from, size_t count, uint32_t* high, uint32_t* low) {
+  const DF d;
+  const hn::ScalableTag<uint32_t> du;
+  constexpr size_t kValues = kChunk * 2;
+  HWY_ALIGN float padded[kValues];
+  HWY_ALIGN uint32_t upper[kValues], lower[kValues];
+  for (size_t i = 0; i < count; i += kValues) {
+    const float* values = from + i;
+    if (count - i < kValues) {
+      for (size_t j = 0; j < kValues; ++j) padded[j] = j < count - i ? values[j] : 0.0f;
+      values = padded;
+    }
+    for (size_t j = 0; j < kValues; j += kLanes) {
+      const auto x = hn::LoadU(d, values + j);
+      const auto h = round_upper(hn::BitCast(du, x));
+      hn::Store(h, du, upper + j);
+      if (low)
+        hn::Store(round_upper(hn::BitCast(du, hn::Sub(x, hn::BitCast(d, h)))), du, lower + j);
+    }
+    for (size_t u = 0; u < kChunk; ++u) high[u] = upper[2 * u] >> 16 | upper[2 * u + 1];
+    high += kChunk;
+    if (!low) continue;
+    for (size_t u = 0; u < kChunk; ++u) low[u] = lower[2 * u] >> 16 | lower[2 * u + 1];
+    low += kChunk;
+  }
+}
 
 UnitKernels get_unit_kernels() {
-  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile};
+  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile};
 #if HWY_TARGET == HWY_AVX3
+  if (detail::use_amx(kernels)) return kernels;
   if (detail::vnni_tile()) kernels.int8 = detail::vnni_tile();
   if (detail::avx512_bf16_tile()) kernels.bf16 = detail::avx512_bf16_tile();
 #endif
@@ -131,6 +218,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(get_unit_kernels);
+HWY_EXPORT(split);
 UnitKernels unit_kernels() { return HWY_DYNAMIC_DISPATCH(get_unit_kernels)(); }
+void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low) {
+  HWY_DYNAMIC_DISPATCH(split)(from, count, high, low);
+}
 }  // namespace hologram::backends::dense
 #endif

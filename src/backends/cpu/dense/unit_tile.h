@@ -4,6 +4,9 @@
 //   sums(row, column) = sum over units u of dot(a(row, u), b(u, column))
 //   a: [chunk of 16 units][row][16], b: [unit][width]
 //
+// Values of two parts (an f32 as the sum of two bf16) are chunks in turn: the upper parts of 32
+// values, then the lower parts of the same 32. The product of two lower parts is left out.
+//
 // Internal to the products of narrow types.
 #pragma once
 
@@ -19,23 +22,47 @@ struct UnitTile {
   size_t rows = 0;
   size_t width = 0;      // columns of the panel: 16 or 32
   void* sums = nullptr;  // [rows][width] of int32_t or float
+  // Only for kernels that have a `depth`:
+  bool add = false;                 // to what `sums` holds
+  const uint32_t* ahead = nullptr;  // what will be read soon, to be brought nearer meanwhile
+  size_t ahead_units = 0;
 };
+
+inline constexpr size_t kMaxUnitRows = 32;
+// Rows of A that a kernel may read (and not use) beyond the last.
+inline constexpr size_t kUnitRowsBeyond = 16;
+
+using UnitFunction = void (*)(const UnitTile&);
 
 struct UnitKernels {
-  size_t rows;                    // the most a tile may have; at most kMaxTileRows
-  void (*int8)(const UnitTile&);  // unsigned a, signed b, int32_t sums
-  void (*bf16)(const UnitTile&);  // float sums
+  size_t rows;         // the most a tile may have; at most kMaxUnitRows
+  UnitFunction int8;   // unsigned a, signed b, int32_t sums
+  UnitFunction bf16;   // float sums
+  UnitFunction split;  // float sums of values of two parts; an even number of whole chunks
+  // Units after which the sums are put down, so that a panel of that depth stays near for all
+  // tiles of a block; 0: never.
+  size_t depth = 0;
+  // Around the tiles that one thread runs; null where nothing is to be done.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
 };
 
-// For this CPU: dot-product instructions where it has them (VNNI, AVX512_BF16), otherwise the same
-// sums from wider multiplications. Integer sums are exact either way.
+// For this CPU: tiles (AMX) or dot-product instructions (VNNI, AVX512_BF16) where it has them,
+// otherwise the same sums from wider multiplications. Integer sums are exact either way.
 UnitKernels unit_kernels();
+
+// The upper bf16 halves of `count` values as units, and what they leave as lower ones. Rounds to
+// nearest, ties to even. Whole chunks are written: zeros after the last value. `low` may be null.
+void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low);
 
 namespace detail {
 // Defined where the compiler can be told to use the instructions; null where the CPU lacks them.
-using UnitFunction = void (*)(const UnitTile&);
 UnitFunction vnni_tile();
 UnitFunction avx512_bf16_tile();
+// Replaces the kernels by those of AMX and says true where the CPU and the system have it.
+bool use_amx(UnitKernels& kernels);
+// For tests on a CPU that has it.
+void allow_amx(bool allowed);
 }  // namespace detail
 
 }  // namespace hologram::backends::dense

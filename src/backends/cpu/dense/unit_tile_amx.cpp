@@ -1,0 +1,220 @@
+// Tiles of AMX: 16 x 64 bytes a register, eight registers. Sums take four of them (32 x 32
+// results), two hold rows of A and two hold columns of B.
+#include <algorithm>
+#include <atomic>
+
+#include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/unit_tile.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace hologram::backends::dense {
+namespace {
+
+#define HOLOGRAM_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f")))
+
+constexpr ptrdiff_t kRowBytes = 64;
+constexpr size_t kTileUnits = kChunk * kChunk;
+
+// All eight registers are 16 rows of 64 bytes, always: a shape costs more to change than the unused
+// rows of a tile cost to multiply.
+HOLOGRAM_AMX void begin_tiles() {
+  struct alignas(64) {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {};
+    uint8_t rows[16] = {};
+  } config;
+  for (int i = 0; i < 8; ++i) config.row_bytes[i] = kRowBytes, config.rows[i] = kChunk;
+  // The compiler believes that loading reads eight bytes of it.
+  asm volatile("" ::"r"(&config) : "memory");
+  _tile_loadconfig(&config);
+}
+HOLOGRAM_AMX void end_tiles() { _tile_release(); }
+
+enum class Product { int8, bf16 };
+
+// The four sums of A tiles 4, 5 and B tiles 6, 7. Macros: register numbers are part of the opcode.
+#define HOLOGRAM_MULTIPLY(multiply) \
+  multiply(0, 4, 6);                \
+  if constexpr (kB == 2) {          \
+    multiply(1, 4, 7);              \
+  }                                 \
+  if constexpr (kA == 2) {          \
+    multiply(2, 5, 6);              \
+    if constexpr (kB == 2) {        \
+      multiply(3, 5, 7);            \
+    }                               \
+  }
+
+template <Product kProduct, int kA, int kB>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_tiles() {
+  if constexpr (kProduct == Product::int8) {
+    HOLOGRAM_MULTIPLY(_tile_dpbusd)
+  } else {
+    HOLOGRAM_MULTIPLY(_tile_dpbf16ps)
+  }
+}
+
+template <int kA>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void load_a(const uint32_t* a) {
+  _tile_loadd(4, a, kRowBytes);
+  if constexpr (kA == 2) _tile_loadd(5, a + kTileUnits, kRowBytes);
+}
+template <int kB>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void load_b(const uint32_t* b) {
+  _tile_loadd(6, b, kB * kRowBytes);
+  if constexpr (kB == 2) _tile_loadd(7, b + kChunk, kB * kRowBytes);
+}
+
+// Brings what comes next from the third cache (or memory) into the second, a part with each step.
+class Ahead {
+ public:
+  Ahead(const UnitTile& tile, size_t steps)
+      : at_(tile.ahead),
+        end_(tile.ahead + tile.ahead_units),
+        step_((tile.ahead_units / kChunk + steps - 1) / std::max<size_t>(steps, 1) * kChunk) {}
+  HOLOGRAM_AMX inline __attribute__((always_inline)) void advance() {
+    const uint32_t* stop = std::min(end_, at_ + step_);
+    for (; at_ < stop; at_ += kChunk) _mm_prefetch(at_, _MM_HINT_T1);
+  }
+
+ private:
+  const uint32_t *at_, *end_;
+  size_t step_;
+};
+
+// kA x kB register tiles: up to 16 kA rows, 16 kB columns.
+template <int kA, int kB>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void load_sums(const UnitTile& tile) {
+  if (!tile.add) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    return;
+  }
+  const auto* sums = static_cast<const uint32_t*>(tile.sums);
+  _tile_loadd(0, sums, kB * kRowBytes);
+  if constexpr (kB == 2) _tile_loadd(1, sums + kChunk, kB * kRowBytes);
+  if constexpr (kA == 2) {
+    _tile_loadd(2, sums + kB * kTileUnits, kB * kRowBytes);
+    if constexpr (kB == 2) _tile_loadd(3, sums + kB * kTileUnits + kChunk, kB * kRowBytes);
+  }
+}
+template <int kA, int kB>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void store_sums(const UnitTile& tile) {
+  auto* sums = static_cast<uint32_t*>(tile.sums);
+  _tile_stored(0, sums, kB * kRowBytes);
+  if constexpr (kB == 2) _tile_stored(1, sums + kChunk, kB * kRowBytes);
+  if constexpr (kA == 2) {
+    _tile_stored(2, sums + kB * kTileUnits, kB * kRowBytes);
+    if constexpr (kB == 2) _tile_stored(3, sums + kB * kTileUnits + kChunk, kB * kRowBytes);
+  }
+}
+
+template <Product kProduct, int kA, int kB>
+HOLOGRAM_AMX void run_units(const UnitTile& tile) {
+  load_sums<kA, kB>(tile);
+  const size_t a_step = tile.rows * kChunk, b_step = tile.width * kChunk;
+  const uint32_t *a = tile.a, *b = tile.b;
+  const size_t whole = tile.units / kChunk;
+  Ahead ahead(tile, whole);
+  for (size_t c = 0; c < whole; ++c, a += a_step, b += b_step) {
+    load_a<kA>(a);
+    load_b<kB>(b);
+    ahead.advance();
+    multiply_tiles<kProduct, kA, kB>();
+  }
+  if (const size_t rest = tile.units % kChunk) {
+    // Rows of B beyond the last would be another panel's: zeros instead, and zeros of A with them.
+    alignas(64) uint32_t rows[2 * kTileUnits] = {}, columns[2 * kTileUnits] = {};
+    for (size_t r = 0; r < tile.rows; ++r)
+      std::memcpy(rows + r * kChunk, a + r * kChunk, rest * sizeof(uint32_t));
+    std::memcpy(columns, b, rest * tile.width * sizeof(uint32_t));
+    asm volatile("" ::: "memory");
+    load_a<kA>(rows);
+    load_b<kB>(columns);
+    multiply_tiles<kProduct, kA, kB>();
+  }
+  store_sums<kA, kB>(tile);
+}
+
+// Twelve products for eight loads: low x high, high x high, high x low.
+template <int kA, int kB>
+HOLOGRAM_AMX void run_split(const UnitTile& tile) {
+  load_sums<kA, kB>(tile);
+  const size_t a_part = tile.rows * kChunk, b_part = tile.width * kChunk;
+  const uint32_t *a = tile.a, *b = tile.b;
+  Ahead ahead(tile, tile.units / (2 * kChunk));
+  for (size_t u = 0; u < tile.units; u += 2 * kChunk, a += 2 * a_part, b += 2 * b_part) {
+    load_a<kA>(a + a_part);
+    load_b<kB>(b);
+    ahead.advance();
+    multiply_tiles<Product::bf16, kA, kB>();
+    load_a<kA>(a);
+    multiply_tiles<Product::bf16, kA, kB>();
+    load_b<kB>(b + b_part);
+    multiply_tiles<Product::bf16, kA, kB>();
+  }
+  store_sums<kA, kB>(tile);
+}
+
+template <Product kProduct>
+void run_any(const UnitTile& tile) {
+  const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
+  if (two_a) return two_b ? run_units<kProduct, 2, 2>(tile) : run_units<kProduct, 2, 1>(tile);
+  return two_b ? run_units<kProduct, 1, 2>(tile) : run_units<kProduct, 1, 1>(tile);
+}
+void run_any_split(const UnitTile& tile) {
+  const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
+  if (two_a) return two_b ? run_split<2, 2>(tile) : run_split<2, 1>(tile);
+  return two_b ? run_split<1, 2>(tile) : run_split<1, 1>(tile);
+}
+
+// The CPU has the instructions, and the system keeps the registers for processes that ask.
+bool find_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24, kInt8 = 1u << 25;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  if ((d & (kBf16 | kTile | kInt8)) != (kBf16 | kTile | kInt8)) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+std::atomic<bool> amx_allowed = true;
+
+}  // namespace
+
+namespace detail {
+bool use_amx(UnitKernels& kernels) {
+  static const bool found = find_amx();
+  if (!found || !amx_allowed) return false;
+  kernels.rows = 2 * kChunk;
+  kernels.int8 = &run_any<Product::int8>;
+  kernels.bf16 = &run_any<Product::bf16>;
+  kernels.split = &run_any_split;
+  // 64 KiB of a panel: small enough to stay near, large enough that putting the sums down is cheap.
+  kernels.depth = 512;
+  kernels.begin = &begin_tiles;
+  kernels.end = &end_tiles;
+  return true;
+}
+void allow_amx(bool allowed) { amx_allowed = allowed; }
+}  // namespace detail
+
+}  // namespace hologram::backends::dense
+
+#else
+
+namespace hologram::backends::dense::detail {
+bool use_amx(UnitKernels&) { return false; }
+void allow_amx(bool) {}
+}  // namespace hologram::backends::dense::detail
+
+#endif
