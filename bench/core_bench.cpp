@@ -203,10 +203,10 @@ void register_ops() {
 // One block of one thread storing one element: what is left is the launch.
 struct Tiny {
   const Executor& on = executor(2);
-  runtime::KernelRef kernel = must(on.standard_kernel("fill_u32"));
-  uint32_t target = 0;
-  Argument arguments[3] = {Argument::array(std::span(&target, 1)), Argument::scalar(uint64_t{0}),
-                           Argument::scalar(uint32_t{7})};
+  runtime::KernelRef kernel = must(on.standard_kernel("onnx_constant_fill"));
+  float target = 0;
+  Argument arguments[3] = {Argument::array(std::span(&target, 1)), Argument::scalar(7.f),
+                           Argument::scalar(uint32_t{1})};
   std::unique_ptr<runtime::PreparedLaunch> prepared =
       must(on.backend().prepare(*kernel, {}, arguments));
 };

@@ -31,13 +31,11 @@ hologram::Status run() {
   std::printf("op:     %g + %g = %g\n", a_view[999], 0.5, values[999]);
 
   // The same by hand: a precompiled kernel over one block of threads.
-  HOLOGRAM_TRY(const hologram::KernelRef kernel, executor.standard_kernel("add_f32"));
+  HOLOGRAM_TRY(const hologram::KernelRef kernel, executor.standard_kernel("vector_add"));
   HOLOGRAM_TRY(auto out, executor.allocate<float>(kCount));
-  using hologram::Argument;
-  HOLOGRAM_CHECK(executor.launch(
-      *kernel, {.grid = {1, 1, 1}, .block = {kCount, 1, 1}},
-      {a.input("a"), b.input("b"), out.output("out"), Argument::scalar(uint64_t{0}, "a_row"),
-       Argument::scalar(uint64_t{0}, "b_row"), Argument::scalar(uint64_t{0}, "out_row")}));
+  HOLOGRAM_CHECK(executor.launch(*kernel, {.grid = {1, 1, 1}, .block = {kCount, 1, 1}},
+                                 {a.input("a"), b.input("b"), out.output("c"),
+                                  hologram::Argument::scalar(uint32_t{kCount}, "n")}));
   HOLOGRAM_TRY(const std::span<float> launched, out.view());
   std::printf("launch: %g + %g = %g\n", a_view[1], 0.5, launched[1]);
 

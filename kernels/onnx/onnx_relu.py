@@ -7,4 +7,4 @@ def onnx_relu(a: DeviceArray[f32], c: DeviceArray[f32], n: u32):
     i = get_global_id()
     if i < n:
         x = a[i]
-        c[i] = max(x, 0)
+        c[i] = 0 if x < 0 else x

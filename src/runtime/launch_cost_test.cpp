@@ -67,15 +67,14 @@ TEST(LaunchCost, LaunchesAndOpsAllocateNothing) {
   const Tensor b = testing::make(std::vector<float>(n, 2), {static_cast<int64_t>(n)});
   const Tensor out = value_of(executor().empty(DType::f32, a.dims()));
   const Tensor one = value_of(executor().empty(DType::f32, {}));
-  const KernelRef kernel = value_of(executor().standard_kernel("add_f32"));
+  const KernelRef kernel = value_of(executor().standard_kernel("vector_add"));
   if (kernel->level().empty()) GTEST_SKIP() << "the interpreter allocates its lanes";
   const auto argument = [](const Tensor& t, bool writable) {
     return Argument::array_of(DType::f32, t.address(), static_cast<uint64_t>(t.element_count()),
                               writable);
   };
-  const Argument row = Argument::scalar(uint64_t{0});
-  const Argument arguments[] = {
-      argument(a, false), argument(b, false), argument(out, true), row, row, row};
+  const Argument arguments[] = {argument(a, false), argument(b, false), argument(out, true),
+                                Argument::scalar(static_cast<uint32_t>(n))};
   const LaunchShape block{{1, 1, 1}, {1024, 1, 1}}, grid{{256, 1, 1}, {1024, 1, 1}};
   auto prepared = value_of(executor().backend().prepare(*kernel, block, arguments));
 

@@ -27,7 +27,10 @@ def spread(generator, n):
     return values
 
 
-def elementwise(name, arrays, generator):
+SCALARS = {"s": -2.5, "alpha": 0.01, "low": -0.5, "high": 1.5}
+
+
+def elementwise(name, arrays, scalars, generator):
     for n in SIZES + ([LARGE] if name in ("vector_add", "exp", "onnx_gelu", "relu") else []):
         a = spread(generator, n)
         if name in ("log", "vector_sqrt", "vector_rsqrt", "vector_pow"):
@@ -35,10 +38,10 @@ def elementwise(name, arrays, generator):
         given = {"a": a, arrays[-1]: np.zeros(n, np.float32), "n": n}
         if len(arrays) == 3:
             given["b"] = positive(generator, n) if name == "vector_pow" else spread(generator, n)
-        if name == "onnx_scalar_mul":
-            given["s"] = -2.5
-        if name == "onnx_leakyrelu":
-            given["alpha"] = 0.01
+        if name == "loss_binary_cross_entropy":
+            given["a"] = generator.choice([0, 0.25, 0.7, 1], n).astype(np.float32)
+            given["b"] = generator.choice([0, 0.5, 1], n).astype(np.float32)
+        given.update({k: v for k, v in SCALARS.items() if k in scalars})
         yield given
 
 
@@ -302,7 +305,8 @@ def write(writer, folders, part, parts):
                 continue
             arrays = [p for p, t in types.items() if not hasattr(t, "v")  and hasattr(t, "rank")]
             maker = MAKERS.get(name)
-            makes = maker(generator) if maker else elementwise(name, arrays, generator)
+            scalars = [p for p in types if p not in arrays]
+            makes = maker(generator) if maker else elementwise(name, arrays, scalars, generator)
             made = 0
             for given in makes:
                 label = ", ".join(f"{k}={v}" for k, v in given.items() if not hasattr(v, "shape"))

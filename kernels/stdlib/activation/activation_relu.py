@@ -7,4 +7,4 @@ def relu(a: DeviceArray[f32], b: DeviceArray[f32], n: u32):
     i = get_global_id()
     if i < n:
         x = a[i]
-        b[i] = max(x, 0)
+        b[i] = 0 if x < 0 else x

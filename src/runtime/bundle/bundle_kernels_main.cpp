@@ -2,8 +2,9 @@
 //
 //   bundle_kernels OUTPUT KERNELS
 //
-// KERNELS is the folder of the standard library: every kernel of its Python files goes in, beside
-// the ops' own programs. A kernel NAME with launch sizes of its own brings NAME_launch, too.
+// KERNELS is the folder of the standard library: every kernel of its Python files goes in, with the
+// forms of some that the ops use (runtime/programs). A kernel NAME with launch sizes of its own
+// brings NAME_launch, too.
 //
 // Built with the compiler, every program gets native code for each x86-64 level; without it the
 // bundle holds the ISA alone and the runtime interprets.
@@ -15,7 +16,7 @@
 
 #include "lang/compile.h"
 #include "runtime/bundle/kernel_bundle.h"
-#include "runtime/programs/elementwise.h"
+#include "runtime/programs/op_programs.h"
 #include "support/file.h"
 #include "support/thread_pool.h"
 #ifdef HOLOGRAM_WITH_CODEGEN
@@ -38,6 +39,7 @@ Result<std::vector<isa::NativeCode>> compile([[maybe_unused]] const isa::Program
 }
 
 struct Library {
+  std::vector<lang::ir::Kernel> sources;
   std::vector<isa::Program> kernels;
   std::vector<isa::Program> launches;  // one thread computes a few numbers: never native
 };
@@ -52,6 +54,7 @@ Result<Library> read_library(const std::filesystem::path& folder) {
     HOLOGRAM_TRY(const std::string source, read_text_file(file));
     HOLOGRAM_TRY(auto kernels, lang::compile_source(source, file.string()));
     for (lang::CompiledKernel& kernel : kernels) {
+      library.sources.push_back(std::move(kernel.ir));
       library.kernels.push_back(std::move(kernel.program));
       if (kernel.launch) library.launches.push_back(*std::move(kernel.launch));
     }
@@ -60,8 +63,8 @@ Result<Library> read_library(const std::filesystem::path& folder) {
 }
 
 Status write_bundle(const std::string& path, const std::string& folder) {
-  HOLOGRAM_TRY(std::vector<isa::Program> programs, build_op_programs());
   HOLOGRAM_TRY(Library library, read_library(folder));
+  HOLOGRAM_TRY(std::vector<isa::Program> programs, build_op_programs(library.sources));
   std::ranges::move(library.kernels, std::back_inserter(programs));
   std::vector<Result<std::vector<isa::NativeCode>>> compiled(programs.size());
   ThreadPool::shared().parallel_for(

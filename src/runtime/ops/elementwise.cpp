@@ -17,50 +17,65 @@ constexpr int64_t kShortRow = 32;
 
 // Inputs and `out` as rows over one plane: element j of row i at address + (i * row + j) elements.
 struct Plane {
-  uint64_t rows, columns;
-  std::array<const void*, kMaxInputs + 1> address;  // inputs, then out
-  std::array<uint64_t, kMaxInputs + 1> row;
-  std::array<bool, kMaxInputs + 1> same;  // one element for the whole row
+  uint64_t rows = 1, columns = 0;
+  std::array<const void*, kMaxInputs + 1> address = {};  // inputs, then out
+  std::array<uint64_t, kMaxInputs + 1> row = {};
+  std::array<bool, kMaxInputs + 1> same = {};  // one element for the whole row
 };
 
-Status launch_plane(backends::Backend& backend, const backends::Kernel& kernel, ElementwiseOp op,
-                    DType type, std::span<const uint64_t> scalars, Plane plane) {
-  // A grid counts rows by 32 bits.
-  for (constexpr uint64_t kMost = uint64_t{1} << 30; plane.rows > kMost;) {
-    Plane part = plane;
-    part.rows = kMost;
-    HOLOGRAM_CHECK(launch_plane(backend, kernel, op, type, scalars, part));
-    for (size_t i = 0; i <= info(op).inputs; ++i)
-      plane.address[i] =
-          static_cast<const std::byte*>(plane.address[i]) +
-          kMost * plane.row[i] * size_of(i < info(op).inputs ? type : result_type(op, type));
-    plane.rows -= kMost;
-  }
-  const size_t inputs = info(op).inputs, arrays = inputs + 1;
-  uint64_t words[2 * (kMaxInputs + 1) + 2];
-  uint64_t lengths[2 * (kMaxInputs + 1) + 2] = {};
-  for (size_t i = 0; i < scalars.size(); ++i) words[2 * arrays + i] = scalars[i];
-  for (size_t i = 0; i < arrays; ++i) words[arrays + i] = plane.row[i];
+// A kernel counts columns, and a grid rows, by 32 bits: a larger plane is launched in parts.
+constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;
 
-  const uint64_t widest = kernel.widest_block();
-  const auto launch = [&](uint64_t first, uint64_t blocks, uint64_t block) -> Status {
-    for (size_t i = 0; i < arrays; ++i) {
-      const uint64_t size = size_of(i < inputs ? type : result_type(op, type));
-      const uint64_t skip = plane.same[i] ? 0 : first;
-      words[i] = reinterpret_cast<uintptr_t>(plane.address[i]) + skip * size;
-      lengths[i] = (plane.rows - 1) * plane.row[i] + (plane.same[i] ? 1 : plane.columns - first);
+struct Launcher {
+  backends::Backend& backend;
+  const backends::Kernel& kernel;
+  ElementwiseOp op;
+  Variant variant;
+  DType type;
+  std::span<const uint64_t> scalars;
+
+  uint64_t element_size(size_t array) const {
+    return size_of(array < info(op).inputs ? type : result_type(op, type));
+  }
+
+  // The part of `plane` from (row, column) on.
+  Plane part(const Plane& plane, uint64_t row, uint64_t column) const {
+    Plane rest = plane;
+    rest.rows = std::min(plane.rows - row, kMostAtOnce);
+    rest.columns = std::min(plane.columns - column, kMostAtOnce);
+    for (size_t i = 0; i <= info(op).inputs; ++i) {
+      const uint64_t skip = row * plane.row[i] + (plane.same[i] ? 0 : column);
+      rest.address[i] = static_cast<const std::byte*>(plane.address[i]) + skip * element_size(i);
     }
+    return rest;
+  }
+
+  Status run_part(const Plane& plane) const {
+    const size_t arrays = info(op).inputs + 1, n = arrays + scalars.size();
+    uint64_t words[2 * (kMaxInputs + 1) + 3];
+    uint64_t lengths[2 * (kMaxInputs + 1) + 3] = {};
+    for (size_t i = 0; i < arrays; ++i) {
+      words[i] = reinterpret_cast<uintptr_t>(plane.address[i]);
+      lengths[i] = (plane.rows - 1) * plane.row[i] + (plane.same[i] ? 1 : plane.columns);
+      if (variant != Variant::flat) words[n + 1 + i] = plane.row[i];
+    }
+    for (size_t i = 0; i < scalars.size(); ++i) words[arrays + i] = scalars[i];
+    words[n] = plane.columns;
+    const uint64_t block = std::min(plane.columns, kernel.widest_block());
     LaunchShape shape;
-    shape.grid = {static_cast<uint32_t>(blocks), static_cast<uint32_t>(plane.rows), 1};
+    shape.grid = {static_cast<uint32_t>((plane.columns + block - 1) / block),
+                  static_cast<uint32_t>(plane.rows), 1};
     shape.block = {static_cast<uint32_t>(block), 1, 1};
     return backend.launch_checked(kernel, shape, words, lengths);
-  };
-  // Whole blocks, then what is left over: the threads cover the elements exactly.
-  const uint64_t blocks = plane.columns / widest, rest = plane.columns % widest;
-  if (blocks != 0) HOLOGRAM_CHECK(launch(0, blocks, widest));
-  if (rest != 0) HOLOGRAM_CHECK(launch(blocks * widest, 1, rest));
-  return {};
-}
+  }
+
+  Status run(const Plane& plane) const {
+    for (uint64_t row = 0; row < plane.rows; row += kMostAtOnce)
+      for (uint64_t column = 0; column < plane.columns; column += kMostAtOnce)
+        HOLOGRAM_CHECK(run_part(part(plane, row, column)));
+    return {};
+  }
+};
 
 bool is_flat(const Executor& executor, ElementwiseOp op, std::span<const Tensor* const> inputs,
              const Tensor& out) {
@@ -74,13 +89,12 @@ Status run_flat(const Executor& executor, ElementwiseOp op, DType type,
                 std::span<const Tensor* const> inputs, std::span<const uint64_t> scalars,
                 const Tensor& out) {
   HOLOGRAM_TRY(const backends::Kernel* kernel,
-               executor.op_kernels().elementwise(op, Variant::v, type));
-  Plane plane{};
-  plane.rows = 1;
+               executor.op_kernels().elementwise(op, Variant::flat, type));
+  Plane plane;
   plane.columns = static_cast<uint64_t>(out.element_count());
   for (size_t i = 0; i < inputs.size(); ++i) plane.address[i] = inputs[i]->address();
   plane.address[inputs.size()] = out.address();
-  return launch_plane(executor.backend(), *kernel, op, type, scalars, plane);
+  return Launcher{executor.backend(), *kernel, op, Variant::flat, type, scalars}.run(plane);
 }
 
 bool may_overlap(const Tensor& input, const Tensor& out) {
@@ -143,25 +157,26 @@ Status run_strided(const Executor& executor, ElementwiseOp op, DType type,
     plane.same[i] = i < inputs.size() && walk.strides[i][inner] == 0;
     plane.address[i] = i < inputs.size() ? seen[i].address() : out.address();
   }
-  Variant variant = Variant::v;
-  if (inputs.size() == 2 && plane.same[1]) variant = Variant::vs;
+  Variant variant = Variant::rows;
+  if (inputs.size() == 2 && plane.same[1]) variant = Variant::rows_vs;
   if (inputs.size() == 2 && plane.same[0]) {
-    variant = Variant::sv;
+    variant = Variant::rows_sv;
     if (is_commutative(op)) {
       std::swap(plane.address[0], plane.address[1]);
       std::swap(plane.row[0], plane.row[1]);
       std::swap(plane.same[0], plane.same[1]);
       std::swap(walk.strides[0], walk.strides[1]);
-      variant = Variant::vs;
+      variant = Variant::rows_vs;
     }
   }
   HOLOGRAM_TRY(const backends::Kernel* kernel,
                executor.op_kernels().elementwise(op, variant, type));
+  const Launcher launcher{executor.backend(), *kernel, op, variant, type, scalars};
   // The dimensions outside the plane are walked here.
   const size_t outer = has_rows ? inner - 1 : 0;
   Dims index(outer, 0);
   while (true) {
-    HOLOGRAM_CHECK(launch_plane(executor.backend(), *kernel, op, type, scalars, plane));
+    HOLOGRAM_CHECK(launcher.run(plane));
     size_t axis = outer;
     for (; axis-- > 0;) {
       const bool carry = ++index[axis] == walk.dims[axis];
@@ -220,8 +235,8 @@ Status run_elementwise(const Executor& executor, ElementwiseOp op,
         dims, in_context(broadcast_dims(dims, input->dims()), [&] { return std::string(name); }));
   }
   HOLOGRAM_CHECK(check_output(executor, name, out, result_type(op, type), dims));
-  // An op that has no program for the type is refused even where there is nothing to do.
-  HOLOGRAM_CHECK(executor.op_kernels().elementwise(op, Variant::v, type));
+  // An op that has no kernel for the type is refused even where there is nothing to do.
+  HOLOGRAM_CHECK(executor.op_kernels().elementwise(op, Variant::flat, type));
   if (out.element_count() == 0) return {};
   return run_strided(executor, op, type, inputs, scalars, out);
 }

@@ -43,7 +43,7 @@ template <ElementwiseOp op, size_t kInputs, size_t kScalars>
     const std::array<uint64_t, kScalars>& scalars) {
   static_assert(info(op).inputs == kInputs && info(op).scalars == kScalars);
   const DType type = inputs[0]->type();
-  const OpKernels::Slot* slot = executor.op_kernels().loaded(op, Variant::v, type);
+  const OpKernels::Slot* slot = executor.op_kernels().loaded(op, Variant::flat, type);
   // Unrolled by hand: a loop would keep the pointers in memory.
   const bool flat =
       slot != nullptr && is_flat_output(executor, out) &&
@@ -52,12 +52,12 @@ template <ElementwiseOp op, size_t kInputs, size_t kScalars>
   }
   (std::make_index_sequence<kInputs>());
   if (flat) [[likely]] {
-    std::array<uint64_t, 2 * (kInputs + 1) + kScalars> words;
+    std::array<uint64_t, kInputs + 1 + kScalars + 1> words;
     for (size_t i = 0; i < kInputs; ++i)
       words[i] = reinterpret_cast<uintptr_t>(inputs[i]->address());
     words[kInputs] = reinterpret_cast<uintptr_t>(out.address());
-    for (size_t i = 0; i <= kInputs; ++i) words[kInputs + 1 + i] = 0;  // one row: no strides
-    for (size_t i = 0; i < kScalars; ++i) words[2 * (kInputs + 1) + i] = scalars[i];
+    for (size_t i = 0; i < kScalars; ++i) words[kInputs + 1 + i] = scalars[i];
+    words[kInputs + 1 + kScalars] = static_cast<uint64_t>(out.element_count());
     uint32_t trap = isa::kTrapNone;
     if (slot->direct.run(static_cast<uint64_t>(out.element_count()), words.data(), &trap))
       return trap == isa::kTrapNone ? Status() : slot->kernel.load()->trapped(trap);

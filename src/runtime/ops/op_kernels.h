@@ -54,7 +54,7 @@ class OpKernels {
     const Slot& slot = programs_[static_cast<size_t>(op)][static_cast<size_t>(variant)][code];
     return slot.kernel.load(std::memory_order_acquire) ? &slot : nullptr;
   }
-  // unsupported, with the types there are, where the op has no program for the type.
+  // unsupported, with the types there are, where the op has no kernel for the type.
   Result<const backends::Kernel*> elementwise(ElementwiseOp op, Variant variant, DType type) {
     if (const Slot* slot = loaded(op, variant, type))
       return slot->kernel.load(std::memory_order_relaxed);

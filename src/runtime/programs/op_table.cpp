@@ -17,9 +17,10 @@ std::string_view describe(TypeSet set) {
 }
 
 std::string program_name(ElementwiseOp op, Variant variant, DType type) {
-  std::string name(info(op).name);
-  if (variant == Variant::vs) name += "_vs";
-  if (variant == Variant::sv) name += "_sv";
+  constexpr std::string_view kForms[] = {"", "_rows", "_rows_vs", "_rows_sv"};
+  std::string name(info(op).kernel);
+  if (variant == Variant::flat && type == DType::f32) return name;
+  name += kForms[static_cast<size_t>(variant)];
   return name + "_" + std::string(name_of(type));
 }
 

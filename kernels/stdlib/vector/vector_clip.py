@@ -1,0 +1,9 @@
+from hologram_lang import *
+
+
+def vector_clip(a: DeviceArray[f32], c: DeviceArray[f32], low: f32, high: f32, n: u32):
+    """c = a held between low and high; high where low is above it; NaN stays NaN"""
+    launch(n)
+    i = get_global_id()
+    if i < n:
+        c[i] = min(max(a[i], low), high)
