@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "bench/peers/onnx_runtime.h"
+#include "bench/peers/agreement.h"
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
 #include "support/file.h"
@@ -24,8 +24,11 @@ namespace {
 
 using namespace hologram;
 using nlohmann::json;
+using peers::difference;
 using peers::OnnxRuntime;
+using peers::OutputError;
 using peers::PeerTensor;
+using peers::to_values;
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
@@ -70,58 +73,6 @@ std::vector<PeerTensor> draw_inputs(const std::vector<PeerTensor>& ports) {
     }
   }
   return inputs;
-}
-
-Result<std::vector<kernels::Value>> to_values(const runtime::Session& session,
-                                              const std::vector<PeerTensor>& inputs) {
-  std::vector<kernels::Value> values;
-  for (const auto& port : session.inputs()) {
-    const auto found = std::find_if(inputs.begin(), inputs.end(),
-                                    [&](const PeerTensor& t) { return t.name == port.name; });
-    if (found == inputs.end())
-      return fail(ErrorCode::not_found, "the peer has no input '{}'", port.name);
-    HOLOGRAM_TRY(kernels::Tensor tensor,
-                 kernels::Tensor::allocate(found->type, kernels::Dims(found->shape)));
-    std::memcpy(tensor.data, found->data.data(), found->data.size());
-    values.emplace_back(std::move(tensor));
-  }
-  return values;
-}
-
-struct OutputError {
-  double max = 0, rms = 0;  // of the output's range
-};
-
-Result<OutputError> difference(const std::vector<kernels::Value>& ours,
-                               const std::vector<PeerTensor>& theirs) {
-  OutputError worst;
-  for (size_t o = 0; o < ours.size(); ++o) {
-    const kernels::Tensor& a = ours[o].tensor;
-    const PeerTensor& b = theirs[o];
-    if (a.dtype != b.type ||
-        !std::equal(a.dims.begin(), a.dims.end(), b.shape.begin(), b.shape.end()))
-      return fail(ErrorCode::shape_mismatch,
-                  "output '{}' has another type or shape than the peer's", b.name);
-    if (a.dtype != DType::f32) {
-      if (std::memcmp(a.data, b.data.data(), b.data.size()) != 0) worst.max = worst.rms = 1;
-      continue;
-    }
-    const auto* y = reinterpret_cast<const float*>(b.data.data());
-    double low = INFINITY, high = -INFINITY, most = 0, squares = 0;
-    for (int64_t i = 0; i < a.count(); ++i) {
-      const double d = static_cast<double>(a.as<float>()[i]) - static_cast<double>(y[i]);
-      low = std::min<double>(low, y[i]);
-      high = std::max<double>(high, y[i]);
-      most = std::isfinite(d) ? std::max(most, std::fabs(d)) : INFINITY;
-      squares += d * d;
-    }
-    const double range = high > low ? high - low : 1;
-    worst.max = std::max(worst.max, most / range);
-    worst.rms =
-        std::max(worst.rms,
-                 std::sqrt(squares / std::max<double>(1, static_cast<double>(a.count()))) / range);
-  }
-  return worst;
 }
 
 struct Job {

@@ -236,7 +236,7 @@ Result<std::map<std::string, std::pair<std::string, int>>> read_dotenv(const fs:
 // Variables of the test harnesses and tools around the library: theirs, not configuration keys.
 bool is_foreign(std::string_view name) {
   return !name.starts_with("HOLOGRAM_") || name == "HOLOGRAM_ONNX_SUITES" ||
-         name == "HOLOGRAM_ORT_LIB";
+         name == "HOLOGRAM_ORT_LIB" || name == "HOLOGRAM_MODELS" || name == "HOLOGRAM_FUZZ_SECONDS";
 }
 
 std::map<std::string, std::string> process_environment() {

@@ -50,6 +50,17 @@ TEST_F(ConfigTest, EachSourceIsStrongerThanTheOneBefore) {
   EXPECT_EQ(load_config(sources_)->num_threads, 6u);
 }
 
+// The test command's own variables must not make every program of the project complain.
+TEST_F(ConfigTest, VariablesOfTheToolsAreNotKeys) {
+  sources_.environment.reset();
+  for (const char* name : {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES"})
+    setenv(name, "x", 1);
+  const auto config = load_config(sources_);
+  EXPECT_TRUE(config) << config.error().to_string();
+  for (const char* name : {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES"})
+    unsetenv(name);
+}
+
 TEST_F(ConfigTest, ReadsEveryKey) {
   write(
       "hologram.toml",
