@@ -90,6 +90,7 @@ struct Direction {
   const RecurrentActivation* f;
   T clip;
   bool linear_before_reset, input_forget;
+  bool quantise_state;  // round a state to 8 bits before it is multiplied
 
   T clipped(T x) const { return std::clamp(x, -clip, clip); }
   // The two biases of a gate's element.
@@ -138,6 +139,18 @@ struct Direction {
   }
 };
 
+// What is left of numbers that have been 8 bits: the range is theirs, with 0 in it, as in
+// DynamicQuantizeLinear.
+template <typename T>
+void round_to_bytes(std::span<const T> x, std::span<T> y) {
+  T low = 0, high = 0;
+  for (const T value : x) low = std::min(low, value), high = std::max(high, value);
+  const T scale = high > low ? (high - low) / 255 : T(1);
+  const T zero = std::clamp(std::nearbyint(-low / scale), T(0), T(255));
+  for (size_t i = 0; i < x.size(); ++i)
+    y[i] = (std::clamp(std::nearbyint(x[i] / scale) + zero, T(0), T(255)) - zero) * scale;
+}
+
 // y = x * weights', for rows of x.
 template <typename T>
 Status multiply(KernelContext& c, GemmScratch& scratch, const T* x, int64_t rows, int64_t size,
@@ -183,7 +196,9 @@ Status run_direction(KernelContext& c, const Layer& l, int64_t direction, const 
     return c.has_input(4) ? static_cast<int64_t>(c.input(4).as<int32_t>()[sample]) : l.steps;
   };
   for (int64_t t = 0; t < l.steps; ++t) {
-    HOLOGRAM_CHECK(multiply(c, scratch, h.data(), l.batch, n, d.r, width, from_h.data()));
+    if (d.quantise_state) round_to_bytes<T>(h, product);
+    HOLOGRAM_CHECK(multiply(c, scratch, (d.quantise_state ? product : h).data(), l.batch, n, d.r,
+                            width, from_h.data()));
     // The row of from_x for this step of a sample that is still running.
     auto x_of = [&](int64_t sample) {
       return from_x.data() + l.x_row(backwards ? length(sample) - 1 - t : t, sample) * width;
@@ -257,7 +272,8 @@ Status recurrent(KernelContext& c) {
           .f = activations + i * activations_of(cell),
           .clip = clip,
           .linear_before_reset = c.integer("linear_before_reset") != 0,
-          .input_forget = c.integer("input_forget") != 0};
+          .input_forget = c.integer("input_forget") != 0,
+          .quantise_state = c.integer("quantise_state") != 0};
       HOLOGRAM_CHECK((run_direction<T, cell>(c, l, i, d, outputs[0], outputs[1], outputs[2])));
     }
     return {};
