@@ -9,6 +9,7 @@
 #include "backends/cpu/dense/activate.h"
 #include "backends/cpu/dense/attention.h"
 #include "backends/cpu/dense/conv.h"
+#include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/movement.h"
@@ -143,6 +144,46 @@ void bench_conv(const std::string& name, size_t in, size_t out, size_t size, siz
   const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
   row(name, fmt::format("{}->{} {}x{} k{} s{} g{}", in, out, size, size, kernel, stride, groups),
       2.0 * out * in / groups * taps * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
+}
+
+void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, size_t size,
+                     size_t kernel, size_t stride, ThreadPool& pool) {
+  if (!wanted(name)) return;
+  ConvBf16 c;
+  ConvShape& s = c.shape;
+  s.in_channels = in;
+  s.out_channels = out;
+  s.in_height = s.in_width = size;
+  s.kernel_height = s.kernel_width = kernel;
+  s.stride_height = s.stride_width = stride;
+  s.pad_top = s.pad_left = kernel / 2;
+  s.out_height = s.out_width = conv_output_size(size, kernel / 2 * 2, kernel, stride, 1);
+  c.parts = parts;
+  Floats weights(out * in * kernel * kernel), packed(packed_conv_bf16_bytes(s, parts) / 4);
+  pack_conv_bf16(s, parts, weights.data(), packed.bytes.data());
+  Floats x(channel_blocks(in) * 16 * size * size), bias(out);
+  Floats y(channel_blocks(out) * 16 * s.out_height * s.out_width);
+  c.input = x.data();
+  c.output = y.data();
+  c.packed_weights = packed.bytes.data();
+  c.epilogue.bias = bias.data();
+  c.epilogue.activation = Activation::relu;
+  Floats scratch(conv_bf16_scratch_bytes(c) / 4);
+  const auto run = [&] { conv_bf16(c, scratch.bytes.data(), pool); };
+  const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
+  row(name, fmt::format("{}->{} {}x{} k{} s{}", in, out, size, size, kernel, stride),
+      2.0 * out * in * kernel * kernel * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
+}
+
+void conv_bf16_table(ThreadPool& one) {
+  for (auto [parts, name] : {std::pair{Bf16Parts::two, "conv fast"}, {Bf16Parts::one, "conv bf16"}})
+    for (auto [channels, size] :
+         {std::pair<size_t, size_t>{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+      bench_conv_bf16(name, parts, channels * 4, channels, size, 1, 1, one);
+      bench_conv_bf16(name, parts, channels, channels, size, 3, 1, one);
+      bench_conv_bf16(name, parts, channels, channels * 4, size, 1, 1, one);
+      if (channels < 512) bench_conv_bf16(name, parts, channels * 2, channels * 2, size, 3, 2, one);
+    }
 }
 
 void conv_table(ThreadPool& one, ThreadPool& two) {
@@ -362,6 +403,7 @@ int main(int argc, char** argv) {
              bench::read_ceiling());
   bench::gemm_table(one, two);
   bench::conv_table(one, two);
+  bench::conv_bf16_table(one);
   for (auto [m, n, k] :
        {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {128, 768, 3072}, {1, 768, 768}}) {
     bench::bench_int8(m, n, k, one);

@@ -32,7 +32,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
     for (size_t t = begin; t < end; ++t)
       g.pack_a(tiles.begin(t), tiles.height(t), a + tiles.begin(t) * depth);
   };
-  pool.parallel_for(tiles.tiles, 1, pack, Schedule::fixed, threads);
+  if (!g.image) pool.parallel_for(tiles.tiles, 1, pack, Schedule::fixed, threads);
 
   size_t block = std::max<size_t>(
       kBlockBytes / sizeof(uint32_t) / std::max<size_t>(depth, 1) / kernels.rows, 2);
@@ -62,7 +62,9 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
             (last - first);
         for (size_t t = first; t < last; ++t) {
           const size_t row = tiles.begin(t), rows = tiles.height(t);
-          g.tile({.a = a + row * depth + unit * rows,
+          g.tile({.a = g.image ? g.image + row * kChunk : a + row * depth + unit * rows,
+                  .steps = g.image ? g.steps + unit / g.step_units : nullptr,
+                  .a_low = g.image_low,
                   .b = b,
                   .units = units,
                   .rows = rows,

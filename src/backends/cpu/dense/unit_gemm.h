@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_tile.h"
 #include "support/function_ref.h"
 #include "support/thread_pool.h"
@@ -17,6 +18,12 @@ struct UnitGemm {
   void (*tile)(const UnitTile&) = nullptr;
   // Writes rows row..row+height of A as [chunk][height][16] units; called once a tile.
   FunctionRef<void(size_t row, size_t height, uint32_t* packed)> pack_a;
+  // Instead of packing: an image whose rows are 16 units apart, see UnitTile. `step_units`: of the
+  // sum that one step stands for (16, of two parts 32).
+  const uint32_t* image = nullptr;
+  const ptrdiff_t* steps = nullptr;
+  ptrdiff_t image_low = 0;
+  size_t step_units = kChunk;
   // sums: [rows][width] of the kernel's type, to be rewritten freely.
   FunctionRef<void(size_t row, size_t rows, size_t column, void* sums, size_t width)> finish;
 };

@@ -79,6 +79,7 @@ void bf16_strip(const UnitTile& tile, size_t column) {
   const uint32_t* a = tile.a;
   const uint32_t* b = tile.b + column;
   for (size_t u = 0; u < tile.units; ++u) {
+    if (u % kChunk == 0) a = tile.chunk(u / kChunk);
     const auto bs = hn::LoadU(du, b);
     const V first = hn::BitCast(d, hn::ShiftLeft<16>(bs));
     const V second = hn::BitCast(d, hn::And(bs, hn::Set(du, 0xffff0000u)));
@@ -89,7 +90,7 @@ void bf16_strip(const UnitTile& tile, size_t column) {
       sums[r] = hn::MulAdd(hn::Set(d, std::bit_cast<float>(unit & 0xffff0000u)), second, sums[r]);
     }
     b += tile.width;
-    a += u % kChunk == kChunk - 1 ? (tile.rows - 1) * kChunk + 1 : 1;
+    ++a;
   }
   auto* out = static_cast<float*>(tile.sums) + column;
 #pragma GCC unroll 16
@@ -108,10 +109,11 @@ void split_strip(const UnitTile& tile, size_t column) {
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
   const auto number = [](uint32_t bits) { return std::bit_cast<float>(bits); };
-  const size_t lower_a = tile.rows * kChunk, lower_b = tile.width * kChunk;
-  for (size_t chunk = 0; chunk < tile.units; chunk += 2 * kChunk) {
-    const uint32_t* a = tile.a + chunk * tile.rows;
-    const uint32_t* b = tile.b + chunk * tile.width + column;
+  const ptrdiff_t lower_a = tile.low();
+  const size_t lower_b = tile.width * kChunk;
+  for (size_t pair = 0; pair < tile.units / (2 * kChunk); ++pair) {
+    const uint32_t* a = tile.pair(pair);
+    const uint32_t* b = tile.b + pair * 2 * kChunk * tile.width + column;
     for (size_t u = 0; u < kChunk; ++u, ++a, b += tile.width) {
       const auto high = hn::LoadU(du, b), low = hn::LoadU(du, b + lower_b);
       const V first =
@@ -120,7 +122,7 @@ void split_strip(const UnitTile& tile, size_t column) {
           hn::Add(hn::BitCast(d, hn::And(high, upper)), hn::BitCast(d, hn::And(low, upper)));
 #pragma GCC unroll 16
       for (size_t r = 0; r < kRows; ++r) {
-        const uint32_t h = a[r * kChunk], l = a[r * kChunk + lower_a];
+        const uint32_t h = a[r * kChunk], l = a[static_cast<ptrdiff_t>(r * kChunk) + lower_a];
         const float x = number(h << 16) + number(l << 16);
         const float y = number(h & 0xffff0000u) + number(l & 0xffff0000u);
         sums[r] = hn::MulAdd(hn::Set(d, x), first, sums[r]);
@@ -201,6 +203,23 @@ void split(const float* from, size_t count, uint32_t* high, uint32_t* low) {
   }
 }
 
+void split_pixels_generic(const float* first, const float* second, size_t pixels, size_t step,
+                          size_t count, uint32_t* high, uint32_t* low) {
+  HWY_ALIGN float values[2 * kChunk] = {};
+  for (size_t p = 0; p < pixels; ++p) {
+    for (size_t i = 0; i < std::min(count, kChunk); ++i) values[i] = first[p * step + i];
+    for (size_t i = kChunk; second && i < count; ++i) values[i] = second[p * step + i - kChunk];
+    split(values, 2 * kChunk, high + p * kChunk, low ? low + p * kChunk : nullptr);
+  }
+}
+
+detail::SplitFunction get_split_pixels() {
+#if HWY_TARGET == HWY_AVX3
+  if (detail::avx512_bf16_split()) return detail::avx512_bf16_split();
+#endif
+  return &split_pixels_generic;
+}
+
 UnitKernels get_unit_kernels() {
   UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile};
 #if HWY_TARGET == HWY_AVX3
@@ -219,9 +238,14 @@ HWY_AFTER_NAMESPACE();
 namespace hologram::backends::dense {
 HWY_EXPORT(get_unit_kernels);
 HWY_EXPORT(split);
+HWY_EXPORT(get_split_pixels);
 UnitKernels unit_kernels() { return HWY_DYNAMIC_DISPATCH(get_unit_kernels)(); }
 void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low) {
   HWY_DYNAMIC_DISPATCH(split)(from, count, high, low);
+}
+void split_pixels(const float* first, const float* second, size_t pixels, size_t step, size_t count,
+                  uint32_t* high, uint32_t* low) {
+  HWY_DYNAMIC_DISPATCH(get_split_pixels)()(first, second, pixels, step, count, high, low);
 }
 }  // namespace hologram::backends::dense
 #endif

@@ -17,6 +17,10 @@ namespace hologram::backends::dense {
 
 struct UnitTile {
   const uint32_t* a = nullptr;
+  // Where A is an image: chunk c of the sum starts at a + steps[c] (of its upper parts), its lower
+  // parts `a_low` units further. Whole chunks only. Null: chunks follow each other.
+  const ptrdiff_t* steps = nullptr;
+  ptrdiff_t a_low = 0;
   const uint32_t* b = nullptr;
   size_t units = 0;
   size_t rows = 0;
@@ -26,6 +30,15 @@ struct UnitTile {
   bool add = false;                 // to what `sums` holds
   const uint32_t* ahead = nullptr;  // what will be read soon, to be brought nearer meanwhile
   size_t ahead_units = 0;
+
+  const uint32_t* chunk(size_t c) const {
+    return a + (steps ? steps[c] : ptrdiff_t(c * rows * 16));
+  }
+  // The upper parts of 32 values, and from there to the lower parts.
+  const uint32_t* pair(size_t c) const {
+    return a + (steps ? steps[c] : ptrdiff_t(2 * c * rows * 16));
+  }
+  ptrdiff_t low() const { return steps ? a_low : ptrdiff_t(rows * 16); }
 };
 
 inline constexpr size_t kMaxUnitRows = 32;
@@ -55,12 +68,20 @@ UnitKernels unit_kernels();
 // nearest, ties to even. Whole chunks are written: zeros after the last value. `low` may be null.
 void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low);
 
+// The same for `pixels` chunks, each of 16 values of `first` and 16 of `second` (null: zeros) that
+// lie `step` floats after those of the chunk before. Of each 32 values the first `count` are used.
+void split_pixels(const float* first, const float* second, size_t pixels, size_t step, size_t count,
+                  uint32_t* high, uint32_t* low);
+
 namespace detail {
 // Defined where the compiler can be told to use the instructions; null where the CPU lacks them.
 UnitFunction vnni_tile();
 UnitFunction avx512_bf16_tile();
 // Replaces the kernels by those of AMX and says true where the CPU and the system have it.
 bool use_amx(UnitKernels& kernels);
+using SplitFunction = void (*)(const float*, const float*, size_t, size_t, size_t, uint32_t*,
+                               uint32_t*);
+SplitFunction avx512_bf16_split();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
 }  // namespace detail

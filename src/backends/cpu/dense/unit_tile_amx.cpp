@@ -121,18 +121,19 @@ HOLOGRAM_AMX inline __attribute__((always_inline)) void store_sums(const UnitTil
 template <Product kProduct, int kA, int kB>
 HOLOGRAM_AMX void run_units(const UnitTile& tile) {
   load_sums<kA, kB>(tile);
-  const size_t a_step = tile.rows * kChunk, b_step = tile.width * kChunk;
-  const uint32_t *a = tile.a, *b = tile.b;
+  const size_t b_step = tile.width * kChunk;
+  const uint32_t* b = tile.b;
   const size_t whole = tile.units / kChunk;
   Ahead ahead(tile, whole);
-  for (size_t c = 0; c < whole; ++c, a += a_step, b += b_step) {
-    load_a<kA>(a);
+  for (size_t c = 0; c < whole; ++c, b += b_step) {
+    load_a<kA>(tile.chunk(c));
     load_b<kB>(b);
     ahead.advance();
     multiply_tiles<kProduct, kA, kB>();
   }
   if (const size_t rest = tile.units % kChunk) {
     // Rows of B beyond the last would be another panel's: zeros instead, and zeros of A with them.
+    const uint32_t* a = tile.chunk(whole);
     alignas(64) uint32_t rows[2 * kTileUnits] = {}, columns[2 * kTileUnits] = {};
     for (size_t r = 0; r < tile.rows; ++r)
       std::memcpy(rows + r * kChunk, a + r * kChunk, rest * sizeof(uint32_t));
@@ -149,10 +150,12 @@ HOLOGRAM_AMX void run_units(const UnitTile& tile) {
 template <int kA, int kB>
 HOLOGRAM_AMX void run_split(const UnitTile& tile) {
   load_sums<kA, kB>(tile);
-  const size_t a_part = tile.rows * kChunk, b_part = tile.width * kChunk;
-  const uint32_t *a = tile.a, *b = tile.b;
-  Ahead ahead(tile, tile.units / (2 * kChunk));
-  for (size_t u = 0; u < tile.units; u += 2 * kChunk, a += 2 * a_part, b += 2 * b_part) {
+  const size_t b_part = tile.width * kChunk, pairs = tile.units / (2 * kChunk);
+  const ptrdiff_t a_part = tile.low();
+  const uint32_t* b = tile.b;
+  Ahead ahead(tile, pairs);
+  for (size_t c = 0; c < pairs; ++c, b += 2 * b_part) {
+    const uint32_t* a = tile.pair(c);
     load_a<kA>(a + a_part);
     load_b<kB>(b);
     ahead.advance();

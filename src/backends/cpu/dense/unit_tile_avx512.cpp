@@ -56,9 +56,9 @@ HOLOGRAM_BF16 void bf16_strip(const UnitTile& tile) {
   for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_ps();
-  const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
   for (size_t first = 0; first < tile.units; first += kChunk) {
+    const uint32_t* a = tile.chunk(first / kChunk);
     const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
     for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
       __m512i bs[kVectors];
@@ -73,7 +73,6 @@ HOLOGRAM_BF16 void bf16_strip(const UnitTile& tile) {
                                         reinterpret_cast<__m512bh>(bs[v]));
       }
     }
-    a += kRows * kChunk;
   }
   auto* out = static_cast<float*>(tile.sums);
 #pragma GCC unroll 16
@@ -81,6 +80,28 @@ HOLOGRAM_BF16 void bf16_strip(const UnitTile& tile) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v)
       _mm512_storeu_ps(out + (r * kVectors + v) * 16, sums[r][v]);
+}
+
+HOLOGRAM_BF16 inline __m512 widen(__m256i half) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+HOLOGRAM_BF16 void split_pixels_bf16(const float* first, const float* second, size_t pixels,
+                                     size_t step, size_t count, uint32_t* high, uint32_t* low) {
+  const auto used = [](size_t n) { return static_cast<__mmask16>((1u << (n < 16 ? n : 16)) - 1); };
+  const __mmask16 a_used = used(count), b_used = second && count > 16 ? used(count - 16) : 0;
+  for (size_t p = 0; p < pixels; ++p) {
+    const __m512 a = _mm512_maskz_loadu_ps(a_used, first + p * step);
+    const __m512 b =
+        b_used ? _mm512_maskz_loadu_ps(b_used, second + p * step) : _mm512_setzero_ps();
+    const auto upper = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+    _mm512_storeu_si512(high + p * kChunk, upper);
+    if (!low) continue;
+    const __m512 a_rest = _mm512_sub_ps(a, widen(_mm512_castsi512_si256(upper)));
+    const __m512 b_rest = _mm512_sub_ps(b, widen(_mm512_extracti64x4_epi64(upper, 1)));
+    _mm512_storeu_si512(low + p * kChunk,
+                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b_rest, a_rest)));
+  }
 }
 
 using Strip = void (*)(const UnitTile&);
@@ -106,6 +127,9 @@ UnitFunction vnni_tile() { return __builtin_cpu_supports("avx512vnni") ? &run_vn
 UnitFunction avx512_bf16_tile() {
   return __builtin_cpu_supports("avx512bf16") ? &run_bf16 : nullptr;
 }
+SplitFunction avx512_bf16_split() {
+  return __builtin_cpu_supports("avx512bf16") ? &split_pixels_bf16 : nullptr;
+}
 }  // namespace detail
 
 }  // namespace hologram::backends::dense
@@ -115,6 +139,7 @@ UnitFunction avx512_bf16_tile() {
 namespace hologram::backends::dense::detail {
 UnitFunction vnni_tile() { return nullptr; }
 UnitFunction avx512_bf16_tile() { return nullptr; }
+SplitFunction avx512_bf16_split() { return nullptr; }
 }  // namespace hologram::backends::dense::detail
 
 #endif
