@@ -75,7 +75,8 @@ Result<peers::OutputError> worst(std::span<const kernels::Value> ours,
 
 // Where a model rounds activations to 8 bits, an error of 1e-6 before a rounding is one of 1/255
 // behind it, now and then. How much that is for these inputs, ONNX Runtime itself shows: the worst
-// of its own differences when each element of its inputs moves by up to `kNudge`, what its f32 normalisation is off by.
+// of its own differences when each element of its inputs moves by up to `kNudge`, what its f32
+// normalisation is off by.
 constexpr double kNudge = 3e-6;
 
 Result<double> own_difference(peers::OnnxRuntime::Session& session,

@@ -9,3 +9,7 @@ shift 2
 architectures=()
 [ ! -d "$folder/architectures" ] || architectures=(--architectures "$folder/architectures")
 "$bin/hologram-models" "$here/models.json" --packages "$folder" "${architectures[@]}" "$@"
+echo "examples/speech"
+"$here/../../examples/speech/run.sh" "$bin" "$folder"
+echo "examples/ocr"
+"$here/../../examples/ocr/run.sh" "$bin" "$folder"
