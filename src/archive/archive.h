@@ -4,10 +4,15 @@
 //                 of the section table, XXH3-128 of the table, XXH3-64 of the 56 bytes before it
 //   2. sections   each at a multiple of 64 (a vector and a cache line); the constants at a multiple
 //                 of 4096, so that a map of them shares pages between processes
-//   3. table      one 48-byte entry a section: u32 kind, u32 zero, u64 offset, u64 size, u64 zero,
-//                 XXH3-128 of its bytes (beyond 1 MiB: of the XXH3-128s of its blocks of 1 MiB)
+//   3. table      one 48-byte entry a section: u32 kind, u32 zero, u64 offset, u64 size, u64 how
+//                 many of its first bytes are hashed (0: all), XXH3-128 of those (beyond 1 MiB: of
+//                 the XXH3-128s of their blocks of 1 MiB)
+//   4. weights    where constants are stored as HoloTensor fragments (compile --weights): a `.ht`
+//                 file as the last section, behind the table. Its directory is hashed here, each
+//                 fragment has a hash of its own
 //
-// Bytes between sections are zero and are checked to be. So a flipped byte anywhere is an error.
+// Bytes between sections are zero and are checked to be. So a flipped byte anywhere is an error,
+// except in a fragment: that one is then missing. A file cut off between fragments still opens.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +28,7 @@
 namespace hologram::archive {
 
 inline constexpr uint32_t kVersion = 2;
-enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3 };
+enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3, weights = 4 };
 
 struct Section {
   SectionKind kind;
@@ -51,23 +56,34 @@ class Archive {
 
   const Model& model() const { return *model_; }
   std::span<const std::byte> constants() const { return constants_; }
+  // The HoloTensor section, as far as the file goes; empty where all constants are plain.
+  std::span<const std::byte> weights() const { return weights_; }
   const std::vector<Section>& sections() const { return sections_; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
  private:
   const Model* model_ = nullptr;
-  std::span<const std::byte> constants_;
+  std::span<const std::byte> constants_, weights_;
   std::vector<Section> sections_;
   std::shared_ptr<const void> owner_;
   std::shared_ptr<Unverified> unverified_;
 };
 
+// Constants as HoloTensor: `bytes` are a whole `.ht` file, the first `directory` of them its header
+// and directory. ConstantT::tensor says which tensor a constant is.
+struct Weights {
+  std::span<const std::byte> bytes = {};
+  uint64_t directory = 0;
+};
+
 // The bytes of an archive. `constants[i]` are the bytes of model.constants[i]; offsets and sizes
-// are filled in here, equal bytes are stored once.
+// are filled in here, equal bytes are stored once, those of constants that are in `weights` not.
 Result<std::vector<std::byte>> write(ModelT& model,
-                                     std::span<const std::span<const std::byte>> constants);
+                                     std::span<const std::span<const std::byte>> constants,
+                                     const Weights& weights = {});
 
 // Every index and range of the plan is inside what it points into; called by open().
-Status check(const Model& model, uint64_t constant_bytes);
+// `has_weights`: constants may lie in a HoloTensor section, which the session checks.
+Status check(const Model& model, uint64_t constant_bytes, bool has_weights);
 
 }  // namespace hologram::archive

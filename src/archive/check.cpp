@@ -64,6 +64,8 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
       if (attribute->kind() == 6 &&
           (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants))
         return bad("a constant that does not exist");
+      if (attribute->kind() == 6 && model.constants()->Get(attribute->constant())->tensor() >= 0)
+        return bad("an attribute among the weights");
     }
     for (size_t k = 0; k < length(step->subplans()); ++k) {
       const Subplan* sub = step->subplans()->Get(k);
@@ -79,7 +81,7 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
 
 }  // namespace
 
-Status check(const Model& model, uint64_t constant_bytes) {
+Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
   for (size_t i = 0; i < length(model.constants()); ++i) {
     const Constant* constant = model.constants()->Get(i);
     const auto dtype = dtype_from_code(constant->dtype());
@@ -93,6 +95,9 @@ Status check(const Model& model, uint64_t constant_bytes) {
     }
     if (*dtype == DType::string) {
       if (length(constant->strings()) != count) return bad("a constant without its strings");
+    } else if (constant->tensor() >= 0) {
+      if (!has_weights || constant->size() != bytes_for(*dtype, count))
+        return bad("a constant outside the weights");
     } else if (constant->size() != bytes_for(*dtype, count) || constant->offset() % 64 != 0 ||
                constant->offset() > constant_bytes ||
                constant->size() > constant_bytes - constant->offset()) {

@@ -23,8 +23,11 @@ static_assert(sizeof(Header) == 64);
 struct Entry {
   SectionKind kind;
   uint32_t reserved;
-  uint64_t offset, size, reserved_too;
+  uint64_t offset, size;
+  uint64_t hashed;  // of its first bytes; 0: all
   Hash128 hash;
+
+  uint64_t hashed_bytes() const { return hashed == 0 ? size : hashed; }
 };
 static_assert(sizeof(Entry) == 48);
 
@@ -40,8 +43,8 @@ Hash128 section_hash(std::span<const std::byte> bytes);
 // Sections that opening leaves to Archive::verify(): large ones that nothing reads before a run.
 constexpr bool is_verified_later(SectionKind kind) { return kind == SectionKind::constants; }
 
-// The section table of a whole file: every range and gap checked, and every hash but those of
-// sections that are verified later.
+// The section table of a file: every range and gap checked, and every hash but those of sections
+// that are verified later. Only weights may be cut off.
 Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes);
 
 }  // namespace hologram::archive

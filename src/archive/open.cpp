@@ -29,30 +29,51 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
                 header.version, kVersion);
   if (header.hash != header_hash(header) || header.reserved != 0)
     return fail(ErrorCode::corrupt, "the header is damaged");
-  if (header.file_size != bytes.size())
-    return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(),
-                header.file_size);
+  const uint64_t table_size = header.section_count * sizeof(Entry);
   if (header.section_count > 1024 || header.table_offset > bytes.size() ||
-      bytes.size() - header.table_offset != header.section_count * sizeof(Entry))
-    return fail(ErrorCode::corrupt, "the section table lies outside the file");
+      bytes.size() - header.table_offset < table_size)
+    return fail(ErrorCode::corrupt, "the section table lies outside the file: truncated?");
   std::vector<Entry> entries(header.section_count);
-  std::memcpy(entries.data(), bytes.data() + header.table_offset, entries.size() * sizeof(Entry));
+  std::memcpy(entries.data(), bytes.data() + header.table_offset, table_size);
   if (hash128(std::as_bytes(std::span(entries))) != header.table_hash)
     return fail(ErrorCode::corrupt, "the section table is damaged");
+  // In order, with nothing but zeros between them; the table lies between two of them or is last.
+  const uint64_t table_end = header.table_offset + table_size;
   uint64_t end = sizeof(Header);
-  for (const Entry& entry : entries) {  // in order, with nothing but zeros between them
-    if (entry.offset < end || entry.offset > header.table_offset ||
-        entry.size > header.table_offset - entry.offset)
+  bool table_passed = false;
+  const auto pass = [&](uint64_t from, uint64_t to) -> Status {
+    if (from < end || from > bytes.size())
       return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
-    if (!all_zero(bytes.subspan(end, entry.offset - end)))
+    if (!all_zero(bytes.subspan(end, from - end)))
       return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+    end = to;
+    return {};
+  };
+  for (const Entry& entry : entries) {
+    if (!table_passed && entry.offset >= table_end) {
+      HOLOGRAM_CHECK(pass(header.table_offset, table_end));
+      table_passed = true;
+    }
+    const uint64_t limit = table_passed ? header.file_size : header.table_offset;
+    if (entry.offset > limit || entry.size > limit - entry.offset)
+      return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
+    HOLOGRAM_CHECK(pass(entry.offset, entry.offset + entry.size));
+    const bool may_be_cut = entry.kind == SectionKind::weights && end == header.file_size;
+    if (end > bytes.size() && !may_be_cut)
+      return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(),
+                  header.file_size);
+    if (entry.hashed_bytes() > entry.size || (entry.hashed != 0 && !may_be_cut) ||
+        entry.hashed_bytes() > bytes.size() - entry.offset)
+      return fail(ErrorCode::corrupt, "section {} is cut off before its data",
+                  static_cast<uint32_t>(entry.kind));
     if (!is_verified_later(entry.kind) &&
-        section_hash(bytes.subspan(entry.offset, entry.size)) != entry.hash)
+        section_hash(bytes.subspan(entry.offset, entry.hashed_bytes())) != entry.hash)
       return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(entry.kind));
-    end = entry.offset + entry.size;
   }
-  if (!all_zero(bytes.subspan(end, header.table_offset - end)))
-    return fail(ErrorCode::corrupt, "bytes between sections are not zero");
+  if (!table_passed) HOLOGRAM_CHECK(pass(header.table_offset, table_end));
+  if (end != header.file_size || bytes.size() > header.file_size)
+    return fail(ErrorCode::corrupt, "{} bytes where the header says {}: truncated?", bytes.size(),
+                header.file_size);
   return entries;
 }
 
@@ -62,9 +83,10 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
   archive.owner_ = std::move(owner);
   archive.unverified_ = std::make_shared<Unverified>();
   for (const Entry& entry : entries) {
-    auto section = bytes.subspan(entry.offset, entry.size);
+    auto section = bytes.subspan(entry.offset, std::min(entry.size, bytes.size() - entry.offset));
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
+    if (entry.kind == SectionKind::weights) archive.weights_ = section;
     if (is_verified_later(entry.kind)) archive.unverified_->add(entry.kind, section, entry.hash);
     if (entry.kind != SectionKind::plan) continue;
     // No writer shares tables, and each takes four bytes at least: more visits are a trap.
@@ -74,7 +96,7 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
     archive.model_ = GetModel(section.data());
   }
   if (!archive.model_) return fail(ErrorCode::corrupt, "the archive has no plan");
-  HOLOGRAM_CHECK(check(*archive.model_, archive.constants_.size()));
+  HOLOGRAM_CHECK(check(*archive.model_, archive.constants_.size(), !archive.weights_.empty()));
   return archive;
 }
 

@@ -18,7 +18,8 @@ struct ByHash {
 }  // namespace
 
 Result<std::vector<std::byte>> write(ModelT& model,
-                                     std::span<const std::span<const std::byte>> constants) {
+                                     std::span<const std::span<const std::byte>> constants,
+                                     const Weights& weights) {
   if (constants.size() != model.constants.size())
     return fail(ErrorCode::internal, "{} constants for {} entries", constants.size(),
                 model.constants.size());
@@ -29,6 +30,7 @@ Result<std::vector<std::byte>> write(ModelT& model,
   for (size_t i = 0; i < constants.size(); ++i) {
     ConstantT& entry = *model.constants[i];
     entry.size = constants[i].size();
+    if (entry.tensor >= 0) continue;
     auto [same, fresh] = seen.try_emplace(hash128(constants[i]), i);
     if (!fresh && constants[same->second].size() == constants[i].size()) {
       entry.offset = model.constants[same->second]->offset;
@@ -44,21 +46,36 @@ Result<std::vector<std::byte>> write(ModelT& model,
   const uint64_t plan_offset = sizeof(Header);
   const uint64_t constants_offset = align_up(plan_offset + builder.GetSize(), kConstantsAlignment);
   const uint64_t table_offset = align_up(constants_offset + constant_bytes, kAlignment);
-  const uint64_t total = table_offset + 2 * sizeof(Entry);
+  const bool has_weights = !weights.bytes.empty();
+  std::vector<Entry> entries = {
+      {SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
+      {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
+  const uint64_t table_end = table_offset + (entries.size() + has_weights) * sizeof(Entry);
+  const uint64_t weights_offset = align_up(table_end, kAlignment);
+  if (has_weights)
+    entries.push_back(
+        {SectionKind::weights, 0, weights_offset, weights.bytes.size(), weights.directory, {}});
+  const uint64_t total = has_weights ? weights_offset + weights.bytes.size() : table_end;
   std::vector<std::byte> bytes(total);
   std::memcpy(bytes.data() + plan_offset, builder.GetBufferPointer(), builder.GetSize());
   for (size_t i : stored)
     if (!constants[i].empty())
       std::memcpy(bytes.data() + constants_offset + model.constants[i]->offset, constants[i].data(),
                   constants[i].size());
+  if (has_weights)
+    std::memcpy(bytes.data() + weights_offset, weights.bytes.data(), weights.bytes.size());
 
-  Entry entries[2] = {{SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
-                      {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
   for (Entry& entry : entries)
-    entry.hash = section_hash(std::span(bytes).subspan(entry.offset, entry.size));
-  std::memcpy(bytes.data() + table_offset, entries, sizeof(entries));
-  Header header{
-      kMagic, kVersion, total, 2, table_offset, hash128(std::as_bytes(std::span(entries))), 0, 0};
+    entry.hash = section_hash(std::span(bytes).subspan(entry.offset, entry.hashed_bytes()));
+  std::memcpy(bytes.data() + table_offset, entries.data(), entries.size() * sizeof(Entry));
+  Header header{kMagic,
+                kVersion,
+                total,
+                entries.size(),
+                table_offset,
+                hash128(std::as_bytes(std::span(entries))),
+                0,
+                0};
   header.hash = header_hash(header);
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;

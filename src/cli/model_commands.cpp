@@ -22,6 +22,7 @@ double milliseconds_since(Clock::time_point start) {
 struct CompileArguments {
   fs::path model, output;
   std::vector<std::string> shapes;
+  std::string weights;
   int explain = 0;
 };
 
@@ -30,6 +31,9 @@ Status compile(const CompileArguments& arguments) {
   compiler::CompileReport report;
   options.report = &report;
   options.debug = std::max(options.debug, arguments.explain > 1 ? arguments.explain : 0);
+  if (!arguments.weights.empty()) {
+    HOLOGRAM_TRY(options.weights, compiler::parse_weight_encoding(arguments.weights));
+  }
   const fs::path output = arguments.output.empty()
                               ? fs::path(arguments.model).replace_extension(".holo")
                               : arguments.output;
@@ -48,12 +52,29 @@ struct RunArguments {
   InputOptions inputs;
   std::vector<std::string> outputs;
   int top = 0, runs = 20;
+  std::string quality;
   bool profile = false, preload = false;
 };
 
+Result<runtime::Session> open_session(const RunArguments& arguments) {
+  runtime::WeightOptions weights;
+  if (!arguments.quality.empty()) {
+    HOLOGRAM_TRY(weights.quality, runtime::WeightQuality::parse(arguments.quality));
+    weights.improve = false;  // what was asked for, and the same at every run
+  }
+  HOLOGRAM_TRY(auto session,
+               open_model(arguments.model, arguments.inputs.shapes, arguments.preload, weights));
+  if (arguments.quality.empty()) return session;
+  if (session.weights().version == 0)
+    return fail(ErrorCode::invalid_argument,
+                "{}: its constants are plain and have one quality; compile it with --weights",
+                arguments.model.string());
+  fmt::print(stderr, "{}\n", describe(session.weights()));
+  return session;
+}
+
 Status run(const RunArguments& arguments) {
-  HOLOGRAM_TRY(const runtime::Session session,
-               open_model(arguments.model, arguments.inputs.shapes, arguments.preload));
+  HOLOGRAM_TRY(const runtime::Session session, open_session(arguments));
   HOLOGRAM_TRY(const auto inputs, read_inputs(session.inputs(), arguments.inputs));
   HOLOGRAM_TRY(const auto outputs, session.run(inputs));
   for (const std::string& text : arguments.outputs) {
@@ -93,8 +114,7 @@ void print_profile(std::vector<runtime::StepTime> times) {
 
 Status bench(const RunArguments& arguments) {
   auto start = Clock::now();
-  HOLOGRAM_TRY(const runtime::Session session,
-               open_model(arguments.model, arguments.inputs.shapes, arguments.preload));
+  HOLOGRAM_TRY(const runtime::Session session, open_session(arguments));
   const double open_ms = milliseconds_since(start);
   HOLOGRAM_TRY(const auto inputs, read_inputs(session.inputs(), arguments.inputs));
   start = Clock::now();
@@ -134,21 +154,29 @@ void add_input_options(CLI::App* command, RunArguments& arguments) {
   command->add_flag("--random", arguments.inputs.random, "Draw the inputs that are not given");
   command->add_option("--seed", arguments.inputs.seed, "For --random");
   command->add_flag("--preload", arguments.preload, "Read the archive instead of mapping it");
+  command->add_option("--quality", arguments.quality,
+                      "Of an archive compiled with --weights: 0.5 or 50% of the weights' bytes, "
+                      "4fragments, 20dB or exact (the default)");
 }
 
 }  // namespace
 
 void add_model_commands(Commands& commands) {
   auto compiling = std::make_shared<CompileArguments>();
-  CLI::App* command = commands.add("compile", "Compile an ONNX model into a .holo archive",
-                                   "  hologram compile resnet50.onnx -o resnet50.holo\n"
-                                   "  hologram compile bert.onnx --shape input_ids=1,128 --explain",
-                                   [compiling] { return compile(*compiling); });
+  CLI::App* command =
+      commands.add("compile", "Compile an ONNX model into a .holo archive",
+                   "  hologram compile resnet50.onnx -o resnet50.holo\n"
+                   "  hologram compile bert.onnx --shape input_ids=1,128 --explain\n"
+                   "  hologram compile bert.onnx --weights refine:8",
+                   [compiling] { return compile(*compiling); });
   command->add_option("model", compiling->model, "The .onnx file")->required();
   command->add_option("-o,--output", compiling->output,
                       "The archive; beside the model where not given");
   command->add_option("--shape", compiling->shapes,
                       "NAME=1,3,224,224: fixes the shape of an input");
+  command->add_option("--weights", compiling->weights,
+                      "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
+                      "fraction of their bytes works (run --quality)");
   command->add_flag(
       "--explain", compiling->explain,
       "Show steps, fused groups, memory and kernels; thrice: the graph after each step");

@@ -22,8 +22,10 @@ Result<compiler::CompileOptions> compile_options(const std::vector<std::string>&
 }
 
 Result<runtime::Session> open_model(const std::filesystem::path& path,
-                                    const std::vector<std::string>& shapes, bool preload) {
-  if (path.extension() != ".onnx") return runtime::Session::open(path, {.preload = preload});
+                                    const std::vector<std::string>& shapes, bool preload,
+                                    const runtime::WeightOptions& weights) {
+  if (path.extension() != ".onnx")
+    return runtime::Session::open(path, {.preload = preload}, weights);
   HOLOGRAM_TRY(const auto options, compile_options(shapes));
   HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, options));
   HOLOGRAM_TRY(AlignedBytes memory, AlignedBytes::allocate(bytes.size()));
@@ -31,6 +33,16 @@ Result<runtime::Session> open_model(const std::filesystem::path& path,
   auto owner = std::make_shared<AlignedBytes>(std::move(memory));
   HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(owner->bytes(), owner));
   return runtime::Session::open(std::move(archive));
+}
+
+std::string describe(const runtime::WeightStatus& weights) {
+  const std::string size = fmt::format(
+      "{:.1f}% of {:.2f} MB",
+      100.0 * static_cast<double>(weights.bytes) / static_cast<double>(weights.all_bytes),
+      static_cast<double>(weights.all_bytes) / 1e6);
+  if (weights.exact) return fmt::format("weights exact, {}", size);
+  return fmt::format("weights at {:.1f} dB or better ('{}'), {}", weights.snr_db,
+                     weights.worst_tensor, size);
 }
 
 }  // namespace hologram::cli

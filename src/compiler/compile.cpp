@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "compiler/lower.h"
+#include "compiler/weights.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/identities.h"
@@ -67,7 +68,15 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     return Status();
   }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
-  auto bytes = archive::write(lowered.model, lowered.constant_bytes());
+  EncodedWeights weights;
+  if (options.weights) {
+    HOLOGRAM_CHECK(step("encode weights", [&]() -> Status {
+      HOLOGRAM_TRY(weights, encode_weights(lowered, *options.weights));
+      return {};
+    }));
+  }
+  auto bytes =
+      archive::write(lowered.model, lowered.constant_bytes(), {weights.file, weights.directory});
   report.describe(lowered.model);
   return bytes;
 }

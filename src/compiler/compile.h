@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/report.h"
+#include "compiler/weight_encoding.h"
 #include "graph/graph.h"
 #include "support/shape.h"
 
@@ -21,6 +23,9 @@ struct CompileOptions {
   bool optimise = true;
   // Where not null: filled with what was done.
   CompileReport* report = nullptr;
+  // Store constants as HoloTensor fragments, so that a session opens with some of them; empty:
+  // plain, used from the map. With all fragments results are the same to the bit.
+  std::optional<WeightEncoding> weights = std::nullopt;
 };
 
 // The bytes of the archive.

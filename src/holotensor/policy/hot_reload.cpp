@@ -40,6 +40,7 @@ struct Slot {
   size_t tensor = 0;
   const TensorInfo* info = nullptr;
   DType type = DType::f32;
+  QualityTarget first;
   std::shared_ptr<BufferPool> pool = std::make_shared<BufferPool>();
   uint64_t versions = 0;     // the loading thread's
   mutable std::mutex mutex;  // held for the copy of a pointer
@@ -75,16 +76,37 @@ struct HotReload::Impl {
   // On the loading thread.
   void improved(size_t tensor, const Quality& quality) {
     Slot* slot = slot_of(tensor);
-    if (!slot || !options.first.met_by(quality)) return;
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return loader_known; });
-    }
+    if (!slot || !slot->first.met_by(quality)) return;
+    wait_for_loader();
     if (const Status status = publish(*slot); !status) {
       std::lock_guard lock(mutex);
       if (!failure) failure = status.error();
       changed.notify_all();
     }
+  }
+
+  // Loading may begin before start() has returned.
+  void wait_for_loader() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return loader_known; });
+  }
+
+  // On the loading thread, at its end.
+  void ended() {
+    if (options.best_effort) {
+      wait_for_loader();
+      for (Slot& slot : slots) {
+        // Where even the first fragments are not there it fails, and the tensor stays not ready.
+        if (!slot.read()) (void)publish(slot);
+      }
+    }
+    {
+      std::lock_guard lock(mutex);
+      finished = true;
+      for (Slot& slot : slots) slot.pool->close();
+      changed.notify_all();
+    }
+    if (options.on_finished) options.on_finished();
   }
 
   Status publish(Slot& slot) {
@@ -110,7 +132,7 @@ struct HotReload::Impl {
       changed.notify_all();
     }
     previous.reset();  // outside of every lock: it may free memory
-    if (options.on_version) options.on_version(*slot.info, *next);
+    if (options.on_version) options.on_version(slot.tensor, next);
     return {};
   }
 };
@@ -132,21 +154,27 @@ Result<std::unique_ptr<HotReload>> HotReload::start(std::unique_ptr<FragmentSour
     slot.tensor = i;
     slot.info = &infos[i];
     slot.type = given.type.value_or(infos[i].dtype);
+    slot.first = given.first;
+    if (given.first_fragments_for) {
+      const size_t count = std::clamp<size_t>(given.first_fragments_for(infos[i]),
+                                              infos[i].min_fragments, infos[i].fragment_count);
+      slot.first = {.max_nmse = infos[i].curve[count].nmse, .exact = infos[i].curve[count].exact};
+    }
   }
   impl->not_ready = impl->slots.size();
   Impl* raw = impl.get();
   std::unique_ptr<HotReload> reload(new HotReload(std::move(impl)));
-  LoadOptions load{
-      .target = given.target, .tensors = given.tensors, .first = given.first, .pool = given.pool};
+  LoadOptions load{.target = given.target,
+                   .fragments_for = given.fragments_for,
+                   .tensors = given.tensors,
+                   .first = given.first,
+                   .first_fragments_for = given.first_fragments_for,
+                   .pool = given.pool};
   load.on_improved = [raw](size_t tensor, const Quality& quality) {
     raw->improved(tensor, quality);
   };
   load.on_progress = [raw](const LoadProgress& progress) {
-    if (!progress.finished) return;
-    std::lock_guard lock(raw->mutex);
-    raw->finished = true;
-    for (Slot& slot : raw->slots) slot.pool->close();
-    raw->changed.notify_all();
+    if (progress.finished) raw->ended();
   };
   HOLOGRAM_TRY(raw->owned_loader, Loader::start(std::move(source), std::move(load)));
   std::lock_guard lock(raw->mutex);

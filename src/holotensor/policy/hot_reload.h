@@ -40,14 +40,23 @@ using HotTensor = std::shared_ptr<const HotVersion>;
 struct HotReloadOptions {
   // A tensor is ready, and read() gives it, from this quality on.
   QualityTarget first = QualityTarget::snr_db(16);
+  // The same by how many fragments, instead of `first`; null: not used.
+  std::function<size_t(const TensorInfo&)> first_fragments_for = nullptr;
   // Where improving ends; empty: with the last fragment.
   std::optional<QualityTarget> target;
+  // The same by how many fragments, instead of `target`; null: not used.
+  std::function<size_t(const TensorInfo&)> fragments_for = nullptr;
+  // Tensors whose first quality cannot be had, because fragments are damaged or missing, become
+  // ready at the end with the best there is.
+  bool best_effort = false;
   // Which tensors; empty: all.
   std::vector<std::string> tensors;
   // What tensors are reconstructed into; empty: their own types.
   std::optional<DType> type;
-  // After each published version, on the loading thread.
-  std::function<void(const TensorInfo&, const HotVersion&)> on_version = nullptr;
+  // Both on the loading thread: after each published version (a place in tensors()), and when
+  // nothing gets better any more.
+  std::function<void(size_t tensor, const HotTensor&)> on_version = nullptr;
+  std::function<void()> on_finished = nullptr;
   ThreadPool* pool = nullptr;
 };
 

@@ -118,8 +118,8 @@ TEST(HotReload, IsReadyAtTheFirstQualityAndNotBefore) {
                         {.first = QualityTarget::nmse(0.55),
                          .target = QualityTarget::nmse(0.2),
                          .type = DType::bf16,
-                         .on_version = [&](const TensorInfo&, const HotVersion& version) {
-                           published.push_back(version.quality.nmse);
+                         .on_version = [&](size_t, const HotTensor& version) {
+                           published.push_back(version->quality.nmse);
                          }});
   while (!reload->ready()) {
     const HotTensor early = *reload->read("a");

@@ -74,6 +74,28 @@ class FileSource final : public SimpleSource {
   Reader reader_;
 };
 
+class SectionSource final : public SimpleSource {
+ public:
+  SectionSource(SharedBytes section, std::vector<TensorInfo> tensors)
+      : section_(std::move(section)), tensors_(std::move(tensors)) {}
+
+  std::string name() const override { return "the section"; }
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+
+ private:
+  Result<SharedBytes> get(const FragmentRequest& request) const override {
+    const FragmentEntry& entry = tensors_[request.tensor].fragments[request.fragment];
+    const uint64_t there = section_.view.size();
+    if (entry.offset > there || entry.size > there - entry.offset) {
+      return fail(ErrorCode::not_found, "the file is cut off before this fragment");
+    }
+    return SharedBytes{section_.view.subspan(entry.offset, entry.size), section_.owner};
+  }
+
+  SharedBytes section_;
+  std::vector<TensorInfo> tensors_;
+};
+
 std::filesystem::path fragment_path(const std::filesystem::path& folder, const TensorInfo& info,
                                     uint16_t fragment) {
   return folder / fmt::format("{:016x}-{:04}.htf", info.id, fragment);
@@ -157,6 +179,16 @@ std::unique_ptr<FragmentSource> memory_fragments(std::vector<EncodedTensor> tens
 Result<std::unique_ptr<FragmentSource>> file_fragments(const std::filesystem::path& path) {
   HOLOGRAM_TRY(auto reader, Reader::open(path));
   return std::make_unique<FileSource>(path, std::move(reader));
+}
+
+Result<std::unique_ptr<FragmentSource>> section_fragments(SharedBytes section) {
+  HOLOGRAM_TRY(const FileHeader header, parse_header(section.view));
+  const auto rest = section.view.subspan(kFileHeaderSize);
+  if (rest.size() < header.directory_stored) {
+    return fail(ErrorCode::corrupt, "the directory is cut off");
+  }
+  HOLOGRAM_TRY(auto tensors, parse_directory(header, rest.first(header.directory_stored)));
+  return std::make_unique<SectionSource>(std::move(section), std::move(tensors));
 }
 
 Result<std::unique_ptr<FragmentSource>> remote_fragments(std::unique_ptr<ByteSource> bytes,

@@ -48,6 +48,10 @@ std::unique_ptr<FragmentSource> memory_fragments(std::vector<EncodedTensor> tens
 // A `.ht` file on disk.
 Result<std::unique_ptr<FragmentSource>> file_fragments(const std::filesystem::path& path);
 
+// A `.ht` file in memory or in a map, such as the weights of an archive; fragments are borrowed
+// from it. It may be cut off anywhere behind its directory: the fragments after that are missing.
+Result<std::unique_ptr<FragmentSource>> section_fragments(SharedBytes section);
+
 // A `.ht` file behind any byte source: header and directory are read here, fragments on demand.
 // With HttpByteSource: range requests to mirrors, and a fragment that arrives damaged from one is
 // asked of the next.

@@ -113,7 +113,11 @@ Status Loader::Impl::add_entries() {
     } else if (options.target) {
       entry.wanted = needed(*options.target);
     }
-    entry.wanted_first = options.first ? std::min(entry.wanted, needed(*options.first)) : 0;
+    if (options.first_fragments_for) {
+      entry.wanted_first = std::min(entry.wanted, possible(options.first_fragments_for(info)));
+    } else if (options.first) {
+      entry.wanted_first = std::min(entry.wanted, needed(*options.first));
+    }
     progress.fragments_wanted += entry.wanted;
     for (size_t f = 0; f < entry.wanted; ++f) progress.bytes_wanted += info.fragments[f].size;
   }

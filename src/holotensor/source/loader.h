@@ -36,6 +36,8 @@ struct LoadOptions {
   std::vector<std::string> tensors;
   // Fragments that this quality needs come before all others.
   std::optional<QualityTarget> first;
+  // The same by how many fragments; null: not used.
+  std::function<size_t(const TensorInfo&)> first_fragments_for = nullptr;
   // Further rounds for fragments that failed (a source may have retried by itself before).
   unsigned retries = 1;
   // Both are called on the loading thread, and hold it up.

@@ -62,6 +62,19 @@ Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   return frame;
 }
 
+void Frame::use(std::shared_ptr<const WeightSet> weights) {
+  if (weights == weights_) return;
+  weights_ = std::move(weights);
+  for (const LoadedPlan::Weight& weight : plan_->weights) {
+    Tensor& tensor = values_[weight.value].tensor;
+    const Tensor& from = weights_->tensors[weight.tensor];
+    tensor.data = from.data;
+    tensor.owner = from.owner;
+  }
+  for (std::unique_ptr<Frame>& child : children_)
+    if (child) child->use(weights_);
+}
+
 Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   const LoadedValue& value = plan_->values[id];
   if (dtype == DType::string) return Tensor::allocate(dtype, dims);
@@ -92,6 +105,7 @@ Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
   if (!child) {
     HOLOGRAM_TRY(child, create(*sub.plan));
   }
+  if (weights_) child->use(weights_);
   for (size_t i = 0; i < sub.outer.size(); ++i)
     child->values_[sub.inner[i]] = values_[sub.outer[i]];
   return child.get();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/session/loaded_plan.h"
+#include "runtime/session/weights.h"
 #include "support/aligned.h"
 
 namespace hologram::runtime {
@@ -34,6 +35,9 @@ class Frame {
 
   const LoadedPlan& plan() const { return *plan_; }
   kernels::Value& value(uint32_t id) { return values_[id]; }
+  // Constants that are weights are from now on those of this set, in frames of subplans too. Runs
+  // between two calls see one version; the frame shares in its memory.
+  void use(std::shared_ptr<const WeightSet> weights);
   // Runs all steps; inputs and captures have been set.
   Status run(RunContext& context);
   // Memory for a value that a step makes.
@@ -47,6 +51,7 @@ class Frame {
   Status run_kernel(const LoadedStep& step, RunContext& context);
 
   const LoadedPlan* plan_ = nullptr;
+  std::shared_ptr<const WeightSet> weights_;
   AlignedBytes arena_;
   std::vector<kernels::Value> values_;
   std::vector<std::shared_ptr<AlignedBytes>> blocks_;  // one a pooled value, kept between runs

@@ -56,7 +56,7 @@ class Loader {
         Tensor tensor{static_cast<DType>(c->dtype()), Dims(dims)};
         if (tensor.dtype == DType::string) {
           HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, texts(c->strings())));
-        } else {
+        } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
           // Kernels never write to an input; the map is read-only.
           tensor.data = const_cast<std::byte*>(model_.archive.constants().data()) + c->offset();
         }
@@ -82,8 +82,12 @@ class Loader {
       for (const archive::Value* v : *from.values()) {
         plan->values.push_back({v->storage(), v->offset(), v->size(), innermost(v->type())});
         plan->initial.emplace_back();
-        if (v->storage() == archive::Storage::constant)
-          plan->initial.back() = kernels::Value(model_.constants[v->constant()]);
+        if (v->storage() != archive::Storage::constant) continue;
+        plan->initial.back() = kernels::Value(model_.constants[v->constant()]);
+        const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
+        if (tensor >= 0)
+          plan->weights.push_back(
+              {static_cast<uint32_t>(plan->values.size() - 1), static_cast<uint32_t>(tensor)});
       }
     plan->inputs = list(from.inputs());
     plan->outputs = list(from.outputs());

@@ -58,6 +58,11 @@ struct LoadedPlan {
   std::vector<LoadedStep> steps;
   uint64_t arena = 0;
   uint32_t child_frames = 0;
+  // Constants that lie in the archive's weights: a frame gets their memory with each version.
+  struct Weight {
+    uint32_t value, tensor;  // in `values`; in the weights' directory
+  };
+  std::vector<Weight> weights;
 };
 
 // What the plans of one archive share.

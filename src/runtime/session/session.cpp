@@ -70,6 +70,13 @@ struct Session::Impl {
   std::unique_ptr<LoadedModel> model;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Run>> idle;
+  std::unique_ptr<Weights> weights;  // last: its thread uses `idle` and ends first
+
+  // Runs that wait to be used again let go of the version before.
+  void improve(const std::shared_ptr<const WeightSet>& set) {
+    std::lock_guard lock(mutex);
+    for (auto& run : idle) run->frame->use(set);
+  }
 
   Result<std::unique_ptr<Run>> take() const {
     {
@@ -102,6 +109,7 @@ struct Session::Impl {
     for (size_t i = 0; i < inputs.size(); ++i)
       HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], run->bindings),
                                 [&] { return "input '" + plan.input_ports[i].name + "'"; }));
+    if (weights) run->frame->use(weights->current());
     for (size_t i = 0; i < inputs.size(); ++i) run->frame->value(plan.inputs[i]) = inputs[i];
     run->context.times = times;
     HOLOGRAM_CHECK(run->frame->run(run->context));
@@ -118,16 +126,27 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<Session> Session::open(archive::Archive archive) {
+Result<Session> Session::open(archive::Archive archive, const WeightOptions& weights) {
   auto impl = std::make_unique<Impl>();
   HOLOGRAM_TRY(impl->model, LoadedModel::load(std::move(archive)));
+  if (!impl->model->archive.weights().empty()) {
+    const auto published = [raw = impl.get()](const auto& set) { raw->improve(set); };
+    HOLOGRAM_TRY(impl->weights, Weights::open(impl->model->archive, weights, published));
+  }
   return Session(std::move(impl));
 }
 
 Result<Session> Session::open(const std::filesystem::path& path,
-                              const archive::OpenOptions& options) {
+                              const archive::OpenOptions& options, const WeightOptions& weights) {
   HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(path, options));
-  return in_context(open(std::move(archive)), [&] { return path.string(); });
+  return in_context(open(std::move(archive), weights), [&] { return path.string(); });
+}
+
+WeightStatus Session::weights() const {
+  return impl_->weights ? impl_->weights->status() : WeightStatus{};
+}
+Status Session::wait_for_weights() const {
+  return impl_->weights ? impl_->weights->wait() : Status{};
 }
 
 std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }

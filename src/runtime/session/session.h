@@ -9,6 +9,7 @@
 
 #include "archive/archive.h"
 #include "backends/cpu/kernels/tensor.h"
+#include "runtime/session/weights.h"
 #include "support/shape.h"
 
 namespace hologram::runtime {
@@ -33,8 +34,9 @@ struct StepTime {
 class Session {
  public:
   static Result<Session> open(const std::filesystem::path& path,
-                              const archive::OpenOptions& options = {});
-  static Result<Session> open(archive::Archive archive);
+                              const archive::OpenOptions& options = {},
+                              const WeightOptions& weights = {});
+  static Result<Session> open(archive::Archive archive, const WeightOptions& weights = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -50,6 +52,12 @@ class Session {
   // The same as run(), with the time of every step of the outermost plan.
   Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs,
                                               std::vector<StepTime>& times) const;
+
+  // What the weights of a run started now are worth, where they are stored as fragments (`hologram
+  // compile --weights`). A run uses one version of all of them, however they improve meanwhile.
+  WeightStatus weights() const;
+  // Until nothing gets better any more; fails when that is less than the archive should give.
+  Status wait_for_weights() const;
 
  private:
   struct Impl;
