@@ -158,7 +158,8 @@ TEST(Weights, GetBetterWithEveryFragment) {
   const auto exact = run(*open(archive));
   double last_error = HUGE_VAL, last_snr = 0;
   uint64_t last_bytes = 0;
-  for (int k = 1; k <= 4; ++k) {
+  for (int k = 1; last_error > 0; ++k) {  // small tensors have fewer fragments than asked for
+    ASSERT_LE(k, 4);
     auto session = open(archive, fixed(Kind::fragments, k));
     ASSERT_TRUE(session.has_value()) << session.error().to_string();
     const auto status = session->weights();
@@ -168,7 +169,6 @@ TEST(Weights, GetBetterWithEveryFragment) {
     EXPECT_LT(error, last_error) << k;
     last_error = error, last_snr = status.snr_db, last_bytes = status.bytes;
   }
-  EXPECT_EQ(last_error, 0);
   auto at_30 = open(archive, fixed(Kind::decibels, 30));
   ASSERT_TRUE(at_30.has_value());
   EXPECT_GE(at_30->weights().snr_db, 30);
