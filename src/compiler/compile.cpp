@@ -7,6 +7,7 @@
 #include "compiler/weights.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/fuse_pointwise.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/resolve.h"
 #include "graph/verify.h"
@@ -67,6 +68,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     graph::remove_dead_code(graph);
     return Status();
   }));
+  HOLOGRAM_CHECK(
+      optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;
   if (options.weights) {

@@ -102,11 +102,9 @@ class Lowerer {
     step->name = node.name;
     step->outputs = node.outputs;
     if (way == graph::Way::pointwise) {
-      for (ValueId id : node.inputs)
-        if (id != kNoValue && std::ranges::find(step->inputs, id) == step->inputs.end())
-          step->inputs.push_back(id);
+      step->inputs = graph::pointwise_inputs(graph, node);
       step->kind = archive::StepKind::program;
-      step->kernel = node.op;
+      step->kernel = graph::pointwise_label(node);
       HOLOGRAM_TRY(isa::Program program, graph::pointwise_program(graph, std::span(&node, 1),
                                                                   step->inputs, step->outputs));
       step->program = add_program(program);

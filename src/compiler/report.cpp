@@ -23,12 +23,38 @@ std::string megabytes(uint64_t bytes) {
   return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+// Equal lines once, with how many they are, the first one's name and shape.
+class Table {
+ public:
+  void add(const std::string& what, const std::string& shape, const std::string& name) {
+    auto [found, fresh] = index_.try_emplace(what, lines_.size());
+    if (fresh) lines_.push_back({what, shape, name, 0});
+    ++lines_[found->second].count;
+  }
+  std::string to_text(size_t width) const {
+    std::string text;
+    for (const Line& line : lines_)
+      text += fmt::format("  {:>5} x {:<{}} {}{}{}\n", line.count, line.what, width, line.shape,
+                          line.shape.empty() ? "" : " ", line.name);
+    return text;
+  }
+
+ private:
+  struct Line {
+    std::string what, shape, name;
+    size_t count;
+  };
+  std::vector<Line> lines_;
+  std::map<std::string, size_t> index_;
+};
+
 }  // namespace
 
 size_t count_nodes(const graph::Graph& graph) {
   size_t count = graph.nodes.size();
   for (const graph::Node& node : graph.nodes)
-    for (const graph::Subgraph& sub : node.subgraphs) count += count_nodes(*sub.graph);
+    for (const graph::Subgraph& sub : node.subgraphs)
+      if (node.op != "Pointwise") count += count_nodes(*sub.graph);  // a fused node is one
   return count;
 }
 
@@ -46,12 +72,14 @@ std::string CompileReport::to_text() const {
   for (const Pass& pass : passes)
     text += fmt::format("{:<28} {:>9.2f} {:>7} -> {:<5}\n", pass.name, pass.milliseconds,
                         pass.nodes_before, pass.nodes_after);
-  text += fmt::format("\nfused: {}\n", fusion.fused.size());
-  for (const auto& group : fusion.fused)
-    text += fmt::format("  {:<40} {:<18} {}\n", group.operators, group.shape, group.name);
-  text += fmt::format("\nnot fused: {}\n", fusion.apart.size());
-  for (const auto& node : fusion.apart)
-    text += fmt::format("  {:<18} {:<52} {}\n", node.op, node.reason, node.name);
+  text += fmt::format("\nfused: {} groups\n", fusion.fused.size());
+  Table fused;
+  for (const auto& group : fusion.fused) fused.add(group.operators, group.shape, group.name);
+  text += fused.to_text(48);
+  text += fmt::format("\nnot fused: {} operators\n", fusion.apart.size());
+  Table apart;
+  for (const auto& node : fusion.apart) apart.add(node.op + ": " + node.reason, "", node.name);
+  text += apart.to_text(90);
   text +=
       fmt::format("\nmemory: {} planned for activations ({} without sharing), {} of constants\n",
                   megabytes(arena_bytes), megabytes(value_bytes), megabytes(constant_bytes));
@@ -59,7 +87,7 @@ std::string CompileReport::to_text() const {
   text += "\nkernels:\n";
   for (const Kernel& kernel : kernels)
     text +=
-        fmt::format("  {:>5}  {}{}\n", kernel.steps, kernel.name,
+        fmt::format("  {:>5} x {}{}\n", kernel.steps, kernel.name,
                     kernel.name == "program" ? fmt::format(" ({} different ones)", programs) : "");
   return text;
 }

@@ -38,9 +38,13 @@ Result<std::vector<kernels::Value>> evaluate_pointwise(const Graph& graph, const
   HOLOGRAM_TRY(isa::Program program,
                pointwise_program(graph, std::span(&node, 1), ids, node.outputs));
   HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
-  HOLOGRAM_TRY(Tensor out, Tensor::allocate(graph.value(node.outputs[0]).type.dtype, dims));
-  HOLOGRAM_CHECK(pointwise.run(inputs, std::span(&out, 1), dims, ThreadPool::shared()));
-  return std::vector<kernels::Value>{kernels::Value(std::move(out))};
+  std::vector<Tensor> outputs;
+  for (ValueId id : node.outputs) {
+    HOLOGRAM_TRY(Tensor out, Tensor::allocate(graph.value(id).type.dtype, dims));
+    outputs.push_back(std::move(out));
+  }
+  HOLOGRAM_CHECK(pointwise.run(inputs, outputs, dims, ThreadPool::shared()));
+  return std::vector<kernels::Value>(outputs.begin(), outputs.end());
 }
 
 }  // namespace

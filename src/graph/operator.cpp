@@ -128,6 +128,7 @@ Result<const Operator*> operator_of(const Node& node) {
 Result<Way> way_of(const Graph& graph, const Node& node, const Operator& entry) {
   if (entry.control_flow) return Way::control_flow;
   if (entry.compose) return Way::composition;
+  if (entry.pointwise_body) return Way::pointwise;
   if (entry.pointwise) {
     bool computes = true;
     auto look = [&](ValueId id) {

@@ -130,8 +130,9 @@ struct Operator {
   PointwiseFunction pointwise = nullptr;
   ComposeFunction compose = nullptr;
   std::string kernel;
-  bool control_flow = false;  // run by the session: If, Loop, Scan
-  bool deterministic = true;  // false: never folded, never merged (random operators)
+  bool pointwise_body = false;  // its nodes, all pointwise, are in the subgraph "body"
+  bool control_flow = false;    // run by the session: If, Loop, Scan
+  bool deterministic = true;    // false: never folded, never merged (random operators)
 };
 
 // Writes one entry: table.add("Add").signature("A:T, B:T -> C:T").where("T", kNumbers)...
@@ -166,6 +167,10 @@ class OperatorBuilder {
   }
   OperatorBuilder& control_flow() {
     entry_.control_flow = true;
+    return *this;
+  }
+  OperatorBuilder& pointwise_body() {
+    entry_.pointwise_body = true;
     return *this;
   }
   OperatorBuilder& random() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "isa/program.h"
@@ -9,10 +11,18 @@
 
 namespace hologram::graph {
 
+// The inputs that a pointwise node's program is given: each once, and without the constants of one
+// element that are written into the program. At least one, unless the node has none.
+std::vector<ValueId> pointwise_inputs(const Graph& graph, const Node& node);
+
 // A program that computes `nodes` (in order, all pointwise) from `inputs` to `outputs`. Every
-// input of a node is one of `inputs`, an earlier node's output, or left out.
+// input of a node is one of `inputs`, an earlier node's output, a constant of one element, or left
+// out.
 Result<isa::Program> pointwise_program(const Graph& graph, std::span<const Node> nodes,
                                        std::span<const ValueId> inputs,
                                        std::span<const ValueId> outputs);
+
+// "Mul+Add+Relu" for a fused node, the operator's name for another; at most a few dozen characters.
+std::string pointwise_label(const Node& node);
 
 }  // namespace hologram::graph

@@ -10,6 +10,7 @@ void add_all(OperatorTable& table) {
   add_comparison(table);
   add_control_flow(table);
   add_convolution(table);
+  add_fused(table);
   add_generator(table);
   add_image(table);
   add_indexing(table);

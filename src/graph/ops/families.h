@@ -12,6 +12,7 @@ void add_cast(OperatorTable& table);
 void add_comparison(OperatorTable& table);
 void add_control_flow(OperatorTable& table);
 void add_convolution(OperatorTable& table);
+void add_fused(OperatorTable& table);
 void add_generator(OperatorTable& table);
 void add_image(OperatorTable& table);
 void add_indexing(OperatorTable& table);

@@ -125,7 +125,10 @@ Status Frame::run_program(const LoadedStep& step) {
     operands_.push_back(std::move(out));
   }
   const std::span<const Tensor> all(operands_);
-  return step.program->run(all.first(inputs), all.subspan(inputs), dims, ThreadPool::shared());
+  Status status =
+      step.program->run(all.first(inputs), all.subspan(inputs), dims, ThreadPool::shared());
+  operands_.clear();  // their claims on the blocks of values end here
+  return status;
 }
 
 Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
