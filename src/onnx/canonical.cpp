@@ -27,9 +27,10 @@ void CanonicalContext::number_to_input(std::string_view name, size_t index) {
 Status canonicalise(graph::Graph& graph, graph::Node& node) {
   const std::string op = node.op, domain = node.domain;
   CanonicalContext context{graph, node};
-  for (auto family : {activation_rewrites(), arithmetic_rewrites(), movement_rewrites(),
-                      network_rewrites(), normalisation_rewrites(), quantisation_rewrites(),
-                      reduction_rewrites(), resize_rewrites(), sequence_rewrites()})
+  for (auto family :
+       {activation_rewrites(), arithmetic_rewrites(), machine_learning_rewrites(),
+        movement_rewrites(), network_rewrites(), normalisation_rewrites(), quantisation_rewrites(),
+        reduction_rewrites(), resize_rewrites(), sequence_rewrites()})
     for (const Rewrite& rewrite : family)
       if (rewrite.op == op && rewrite.domain == domain && node.opset < rewrite.before)
         HOLOGRAM_CHECK(rewrite.apply(context));

@@ -40,6 +40,7 @@ Status canonicalise(graph::Graph& graph, graph::Node& node);
 // The families; each file lists its own.
 std::span<const Rewrite> activation_rewrites();
 std::span<const Rewrite> arithmetic_rewrites();
+std::span<const Rewrite> machine_learning_rewrites();
 std::span<const Rewrite> movement_rewrites();
 std::span<const Rewrite> network_rewrites();
 std::span<const Rewrite> normalisation_rewrites();

@@ -103,8 +103,10 @@ def main():
     if action == "finish":
         sys.exit(1 if suite.finish() else 0)
     os.makedirs(folder, exist_ok=True)
+    import machine_learning_cases
     import microsoft_cases
     microsoft_cases.add(suite)
+    machine_learning_cases.add(suite)
     print(f"{len(suite.names)} cases")
 
 

@@ -1,4 +1,6 @@
-// Kernels of the domain ai.onnx.ml: LabelEncoder, TreeEnsemble.
+// Kernels of the domain ai.onnx.ml on labels and categories; and the list of all of them.
+#include "backends/cpu/kernels/machine_learning.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -6,7 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
@@ -115,196 +116,53 @@ Status label_encoder(KernelContext& c) {
   });
 }
 
-Result<std::vector<double>> reals(KernelContext& c, const char* name) {
-  const Tensor* given = c.attributes().tensor(name);
-  if (!given) return std::vector<double>();
-  Tensor tensor = *given;
-  if (tensor.dtype == DType::f16) {
-    HOLOGRAM_TRY(Tensor wide, Tensor::allocate(DType::f32, tensor.dims));
-    convert_half_to_float(tensor, wide);
-    tensor = wide;
-  }
-  if (tensor.dtype == DType::f32)
-    return std::vector<double>(tensor.as<float>(), tensor.as<float>() + tensor.count());
-  if (tensor.dtype == DType::f64)
-    return std::vector<double>(tensor.as<double>(), tensor.as<double>() + tensor.count());
-  return fail(ErrorCode::type_mismatch, "{} of type {}", name, name_of(tensor.dtype));
-}
-
-// The trees of one ensemble, checked: every index lies inside.
-class Trees {
- public:
-  enum Mode : uint8_t { leq, less, geq, greater, equal, unequal, member };
-
-  static Result<Trees> read(KernelContext& c, int64_t features) {
-    Trees t;
-    t.targets_ = c.integer("n_targets");
-    t.aggregate_ = c.integer("aggregate_function", 1);
-    t.transform_ = c.integer("post_transform", 0);
-    HOLOGRAM_TRY(t.splits_, reals(c, "nodes_splits"));
-    HOLOGRAM_TRY(t.weights_, reals(c, "leaf_weights"));
-    HOLOGRAM_TRY(const std::vector<double> members, reals(c, "membership_values"));
-    const Tensor* modes = c.attributes().tensor("nodes_modes");
-    t.roots_ = c.integers("tree_roots");
-    t.features_ = c.integers("nodes_featureids");
-    t.ids_[0] = c.integers("nodes_falsenodeids");
-    t.ids_[1] = c.integers("nodes_truenodeids");
-    t.leafs_[0] = c.integers("nodes_falseleafs");
-    t.leafs_[1] = c.integers("nodes_trueleafs");
-    t.missing_ = c.integers("nodes_missing_value_tracks_true");
-    t.leaf_targets_ = c.integers("leaf_targetids");
-    const size_t nodes = t.splits_.size(), leaves = t.weights_.size();
-    if (!modes || modes->dtype != DType::u8 || static_cast<size_t>(modes->count()) != nodes ||
-        t.features_.size() != nodes || t.ids_[0].size() != nodes || t.ids_[1].size() != nodes ||
-        t.leafs_[0].size() != nodes || t.leafs_[1].size() != nodes ||
-        (!t.missing_.empty() && t.missing_.size() != nodes) || t.leaf_targets_.size() != leaves)
-      return fail(ErrorCode::invalid_argument,
-                  "the nodes_* attributes must all have {} entries, leaf_targetids {}", nodes,
-                  leaves);
-    if (t.targets_ < 1 || t.aggregate_ < 0 || t.aggregate_ > 3 || t.transform_ < 0 ||
-        t.transform_ > 4)
-      return fail(ErrorCode::invalid_argument,
-                  "n_targets {}, aggregate_function {}, post_transform {}", t.targets_,
-                  t.aggregate_, t.transform_);
-    auto inside = [](int64_t value, int64_t limit) { return value >= 0 && value < limit; };
-    for (int64_t root : t.roots_)
-      if (!inside(root, static_cast<int64_t>(nodes)))
-        return fail(ErrorCode::out_of_range, "tree root {} of {} nodes", root, nodes);
-    for (int64_t target : t.leaf_targets_)
-      if (!inside(target, t.targets_))
-        return fail(ErrorCode::out_of_range, "target {} of {}", target, t.targets_);
-    auto next = members.begin();
-    for (size_t i = 0; i < nodes; ++i) {
-      if (!inside(t.features_[i], features))
-        return fail(ErrorCode::out_of_range, "feature {} of {}", t.features_[i], features);
-      for (int side : {0, 1})
-        if (!inside(t.ids_[side][i], static_cast<int64_t>(t.leafs_[side][i] ? leaves : nodes)))
-          return fail(ErrorCode::out_of_range, "node {} goes on at {}", i, t.ids_[side][i]);
-      t.modes_.push_back(modes->as<uint8_t>()[i]);
-      if (t.modes_[i] > member)
-        return fail(ErrorCode::invalid_argument, "nodes_modes {}; 0 to 6", t.modes_[i]);
-      t.sets_.emplace_back();
-      if (t.modes_[i] != member) continue;
-      // Sets lie one after another, a NaN after each.
-      for (; next != members.end() && !std::isnan(*next); ++next) t.sets_[i].push_back(*next);
-      if (next != members.end()) ++next;
+// One place more: 1 where the element is the category of that place. Numbers become integers first.
+Status one_hot_encoder(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  const auto texts = c.attributes().texts("cats_strings");
+  const auto integers = c.integers("cats_int64s");
+  const bool strings = in.dtype == DType::string;
+  const auto count = static_cast<int64_t>(strings ? texts.size() : integers.size());
+  if (count == 0)
+    return fail(ErrorCode::invalid_argument, "no {} for an input of type {}",
+                strings ? "cats_strings" : "cats_int64s", name_of(in.dtype));
+  if (in.dims.rank() == kMaxRank)
+    return fail(ErrorCode::unsupported, "an input of rank {}; supported: less", kMaxRank);
+  Dims dims = in.dims;
+  dims.push_back(count);
+  HOLOGRAM_TRY(Tensor out, c.output(0, dims));
+  std::fill_n(out.as<float>(), out.count(), 0.0f);
+  auto mark = [&](int64_t i, bool found, int64_t place) -> Status {
+    if (found) out.as<float>()[i * count + place] = 1;
+    if (found || c.integer("zeros", 1) != 0) return {};
+    return fail(ErrorCode::out_of_range, "element {} is of no category, and zeros=0", i);
+  };
+  if (strings) {
+    for (int64_t i = 0; i < in.count(); ++i) {
+      const auto at = std::ranges::find(texts, in.strings()[static_cast<size_t>(i)]);
+      HOLOGRAM_CHECK(mark(i, at != texts.end(), at - texts.begin()));
     }
-    return t;
-  }
-
-  // One row of features -> one row of targets.
-  template <typename T>
-  Status run(const T* row, T* out) const {
-    std::vector<double> sums(targets_, 0.0);
-    std::vector<bool> hit(targets_, false);
-    for (int64_t root : roots_) {
-      HOLOGRAM_TRY(const size_t leaf, walk(row, root));
-      const int64_t target = leaf_targets_[leaf];
-      const double weight = weights_[leaf];
-      double& sum = sums[target];
-      if (aggregate_ == 2)
-        sum = hit[target] ? std::min(sum, weight) : weight;
-      else if (aggregate_ == 3)
-        sum = hit[target] ? std::max(sum, weight) : weight;
-      else
-        sum += weight;
-      hit[target] = true;
-    }
-    if (aggregate_ == 0)
-      for (double& sum : sums) sum /= static_cast<double>(std::max<size_t>(roots_.size(), 1));
-    transform(sums);
-    for (int64_t i = 0; i < targets_; ++i) out[i] = static_cast<T>(sums[i]);
     return {};
   }
-  int64_t targets() const { return targets_; }
-
- private:
-  template <typename T>
-  Result<size_t> walk(const T* row, int64_t node) const {
-    for (size_t steps = 0; steps < splits_.size(); ++steps) {
-      const double x = row[features_[node]];
-      const bool taken = (std::isnan(x) && !missing_.empty() && missing_[node]) || test(node, x);
-      const int64_t id = ids_[taken][node];
-      if (leafs_[taken][node]) return static_cast<size_t>(id);
-      node = id;
+  return dispatch_number(in.dtype, [&]<typename T>() -> Status {
+    for (int64_t i = 0; i < in.count(); ++i) {
+      const auto at = std::ranges::find(integers, static_cast<int64_t>(in.as<T>()[i]));
+      HOLOGRAM_CHECK(mark(i, at != integers.end(), at - integers.begin()));
     }
-    return fail(ErrorCode::invalid_argument, "a tree that goes in a circle");
-  }
-
-  bool test(int64_t node, double x) const {
-    const double split = splits_[node];
-    switch (modes_[node]) {
-      case leq:
-        return x <= split;
-      case less:
-        return x < split;
-      case geq:
-        return x >= split;
-      case greater:
-        return x > split;
-      case equal:
-        return x == split;
-      case unequal:
-        return x != split;
-      default:
-        return std::find(sets_[node].begin(), sets_[node].end(), x) != sets_[node].end();
-    }
-  }
-
-  void transform(std::vector<double>& row) const {
-    if (transform_ == 2)
-      for (double& x : row) x = 1 / (1 + std::exp(-x));
-    if (transform_ == 4)
-      for (double& x : row) x = probit(x);
-    if (transform_ != 1 && transform_ != 3) return;
-    const bool keep_zeros = transform_ == 3;
-    const double top = *std::max_element(row.begin(), row.end());
-    double sum = 0;
-    for (double& x : row) {
-      if (keep_zeros && x == 0) continue;
-      x = std::exp(x - top);
-      sum += x;
-    }
-    for (double& x : row)
-      if (sum > 0) x /= sum;
-  }
-
-  // The inverse of the normal distribution: a first guess (Winitzki's), then Newton's steps.
-  static double probit(double p) {
-    if (!(p > 0 && p < 1)) return p == 0 ? -INFINITY : p == 1 ? INFINITY : NAN;
-    const double y = 2 * p - 1, log = std::log1p(-y * y), a = 0.147;
-    const double half = 2 / (M_PI * a) + log / 2;
-    double x = std::copysign(std::sqrt(std::sqrt(half * half - log / a) - half), y) * M_SQRT2;
-    for (int i = 0; i < 4; ++i) {
-      const double error = 0.5 * std::erfc(-x * M_SQRT1_2) - p;
-      x -= error * std::sqrt(2 * M_PI) * std::exp(x * x / 2);
-    }
-    return x;
-  }
-
-  int64_t targets_ = 1, aggregate_ = 1, transform_ = 0;
-  std::span<const int64_t> roots_, features_, ids_[2], leafs_[2], missing_, leaf_targets_;
-  std::vector<double> splits_, weights_;
-  std::vector<uint8_t> modes_;
-  std::vector<std::vector<double>> sets_;
-};
-
-Status tree_ensemble(KernelContext& c) {
-  const Tensor& in = c.input(0);
-  if (in.dims.rank() != 2)
-    return fail(ErrorCode::shape_mismatch, "input {}; [N, F] expected", in.dims.to_string());
-  HOLOGRAM_TRY(const Trees trees, Trees::read(c, in.dims[1]));
-  HOLOGRAM_TRY(Tensor out, c.output(0, {in.dims[0], trees.targets()}));
-  return dispatch_float(in.dtype, [&]<typename T>() -> Status {
-    for (int64_t i = 0; i < in.dims[0]; ++i)
-      HOLOGRAM_CHECK(trees.run(in.as<T>() + i * in.dims[1], out.as<T>() + i * trees.targets()));
     return {};
   });
 }
 
 constexpr Kernel kKernels[] = {
     {"LabelEncoder", label_encoder},
+    {"LinearClassifier", linear_classifier},
+    {"LinearRegressor", linear_regressor},
+    {"OneHotEncoder", one_hot_encoder},
+    {"SVMClassifier", svm_classifier},
+    {"SVMRegressor", svm_regressor},
     {"TreeEnsemble", tree_ensemble, true},
+    {"TreeEnsembleClassifier", tree_ensemble_classifier},
+    {"TreeEnsembleRegressor", tree_ensemble_regressor},
 };
 
 }  // namespace
