@@ -7,6 +7,7 @@ namespace {
 constexpr uint32_t kNone = 0xffffffff;
 constexpr size_t kMaxRank = 16;
 constexpr int kMaxDepth = 64;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 56;
 
 template <typename V>
 size_t length(const V* vector) {
@@ -15,14 +16,31 @@ size_t length(const V* vector) {
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
-Status check_type(const Type* type, int depth = 0) {
+Status check_type(const Type* type, const Model& model, int depth = 0) {
   if (!type || depth > kMaxDepth || type->kind() < 1 || type->kind() > 3)
     return bad("a value without a type");
-  if (type->kind() == 1)
-    return !dtype_from_code(type->dtype())   ? bad("an unknown element type")
-           : length(type->dims()) > kMaxRank ? bad("too many dimensions")
-                                             : Status{};
-  return check_type(type->element(), depth + 1);
+  if (type->kind() != 1) return check_type(type->element(), model, depth + 1);
+  if (!dtype_from_code(type->dtype())) return bad("an unknown element type");
+  if (length(type->dims()) > kMaxRank) return bad("too many dimensions");
+  for (size_t i = 0; i < length(type->dims()); ++i) {
+    const int64_t expression = type->dims()->Get(i)->expression();
+    if (expression < -1 || expression >= static_cast<int64_t>(length(model.expressions())))
+      return bad("a dimension without its expression");
+  }
+  return {};
+}
+
+// Each stands after what it is computed from.
+Status check_expressions(const Model& model) {
+  for (uint32_t i = 0; i < length(model.expressions()); ++i) {
+    const Expression* e = model.expressions()->Get(i);
+    const bool good = e->operation() == Operation::number ? true
+                      : e->operation() == Operation::symbol
+                          ? e->a() < length(model.symbols())
+                          : e->operation() <= Operation::larger && e->a() < i && e->b() < i;
+    if (!good) return bad("an expression of what comes later");
+  }
+  return {};
 }
 
 Status check_ids(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool may_be_left_out) {
@@ -35,25 +53,58 @@ Status check_ids(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool m
 Status check_plan(const Plan* plan, const Model& model, int depth) {
   if (!plan || depth > kMaxDepth) return bad("a missing plan");
   const size_t values = length(plan->values()), constants = length(model.constants());
+  const size_t blocks = length(plan->blocks());
+  const auto expressions = static_cast<int64_t>(length(model.expressions()));
+  if (plan->arena() > kMaxBytes) return bad("an arena of impossible size");
+  for (size_t i = 0; i < blocks; ++i) {
+    const auto* beside = plan->blocks()->Get(i)->beside();
+    for (size_t k = 0; k < length(beside); ++k)
+      if (beside->Get(k) >= i) return bad("a block beside a later one");
+  }
   for (size_t i = 0; i < values; ++i) {
     const Value* value = plan->values()->Get(i);
-    HOLOGRAM_CHECK(check_type(value->type()));
-    if (value->storage() > Storage::capture) return bad("an unknown storage");
+    HOLOGRAM_CHECK(check_type(value->type(), model));
+    if (value->storage() > Storage::view) return bad("an unknown storage");
+    if (value->storage() == Storage::view &&
+        (value->source() < 0 || static_cast<size_t>(value->source()) >= values ||
+         static_cast<size_t>(value->source()) == i))
+      return bad("a view of a value that does not exist");
     if (value->storage() == Storage::constant &&
         (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants))
       return bad("a constant that does not exist");
-    if (value->storage() == Storage::arena &&
-        (value->offset() > plan->arena() || value->size() > plan->arena() - value->offset()))
+    if (value->elements() < -1 || value->elements() >= expressions)
+      return bad("a size without its expression");
+    if (value->storage() == Storage::arena && blocks > 0 &&
+        (value->block() < 0 || static_cast<size_t>(value->block()) >= blocks))
+      return bad("a value outside the blocks");
+    if (value->storage() == Storage::arena && blocks == 0 && value->elements() >= 0)
+      return bad("a size that is not fixed, without blocks");
+    if (value->storage() == Storage::arena && blocks == 0 &&
+        (value->offset() % 64 != 0 || value->offset() > plan->arena() ||
+         value->size() > plan->arena() - value->offset()))
       return bad("a value outside the arena");
   }
   HOLOGRAM_CHECK(check_ids(plan->inputs(), values, false));
   HOLOGRAM_CHECK(check_ids(plan->outputs(), values, false));
+  // What steps may read: it has been given or made, and not yet let go.
+  std::vector<bool> there(values);
+  for (size_t i = 0; i < values; ++i) {
+    const Storage storage = plan->values()->Get(i)->storage();
+    there[i] = storage == Storage::constant || storage == Storage::capture;
+  }
+  for (size_t i = 0; i < length(plan->inputs()); ++i) there[plan->inputs()->Get(i)] = true;
+  const auto all_there = [&](const flatbuffers::Vector<uint32_t>* ids) {
+    for (size_t i = 0; i < length(ids); ++i)
+      if (ids->Get(i) != kNone && !there[ids->Get(i)]) return false;
+    return true;
+  };
   for (size_t i = 0; i < length(plan->steps()); ++i) {
     const Step* step = plan->steps()->Get(i);
     if (step->kind() > StepKind::control) return bad("an unknown kind of step");
     HOLOGRAM_CHECK(check_ids(step->inputs(), values, true));
     HOLOGRAM_CHECK(check_ids(step->outputs(), values, true));
     HOLOGRAM_CHECK(check_ids(step->release(), values, false));
+    if (!all_there(step->inputs())) return bad("a step that reads what nothing made");
     if (step->kind() == StepKind::program &&
         (step->program() < 0 || static_cast<size_t>(step->program()) >= length(model.programs())))
       return bad("a program that does not exist");
@@ -74,8 +125,13 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
         return bad("a malformed subplan");
       HOLOGRAM_CHECK(check_ids(sub->outer(), values, false));
       HOLOGRAM_CHECK(check_ids(sub->inner(), length(sub->plan()->values()), false));
+      if (!all_there(sub->outer())) return bad("a subplan that captures what nothing made");
     }
+    for (size_t k = 0; k < length(step->outputs()); ++k)
+      if (step->outputs()->Get(k) != kNone) there[step->outputs()->Get(k)] = true;
+    for (size_t k = 0; k < length(step->release()); ++k) there[step->release()->Get(k)] = false;
   }
+  if (!all_there(plan->outputs())) return bad("an output that nothing made");
   return {};
 }
 
@@ -90,7 +146,7 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
     for (size_t k = 0; k < length(constant->dims()); ++k) {
       const int64_t dim = constant->dims()->Get(k);
       if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
-          count > (uint64_t{1} << 56))
+          count > kMaxBytes)
         return bad("a constant of impossible shape");
     }
     if (*dtype == DType::string) {
@@ -104,6 +160,7 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
       return bad("a constant outside its section");
     }
   }
+  HOLOGRAM_CHECK(check_expressions(model));
   return check_plan(model.plan(), model, 0);
 }
 

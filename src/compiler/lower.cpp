@@ -4,7 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "compiler/memory_plan.h"
+#include "compiler/expressions.h"
+#include "compiler/placement.h"
 #include "graph/operator.h"
 #include "graph/pointwise.h"
 #include "isa/binary.h"
@@ -19,7 +20,7 @@ using graph::Tensor;
 using graph::ValueId;
 using graph::ValueType;
 
-std::unique_ptr<archive::TypeT> lower_type(const ValueType& type) {
+std::unique_ptr<archive::TypeT> lower_type(const ValueType& type, Expressions& expressions) {
   auto result = std::make_unique<archive::TypeT>();
   result->kind = static_cast<uint8_t>(type.kind);
   result->dtype = static_cast<uint8_t>(type.dtype);
@@ -27,14 +28,16 @@ std::unique_ptr<archive::TypeT> lower_type(const ValueType& type) {
     result->has_shape = true;
     for (const Dim& dim : *type.shape) {
       auto d = std::make_unique<archive::DimT>();
-      if (dim.is_symbol())
+      if (dim.is_symbol()) {
         d->symbol = dim.symbol();
-      else
+        d->expression = expressions.dim(dim);
+      } else {
         d->value = dim.value();
+      }
       result->dims.push_back(std::move(d));
     }
   }
-  if (type.element) result->element = lower_type(*type.element);
+  if (type.element) result->element = lower_type(*type.element, expressions);
   return result;
 }
 
@@ -49,7 +52,8 @@ class Lowerer {
       const graph::ValueInfo& info = graph.value(id);
       auto value = std::make_unique<archive::ValueT>();
       value->name = info.name;
-      value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32));
+      value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32),
+                               expressions_);
       if (info.constant) {
         value->storage = archive::Storage::constant;
         value->constant = add_constant(*info.constant);
@@ -68,11 +72,14 @@ class Lowerer {
       if (!step) return fail(std::move(step).error(), node.describe());
       plan->steps.push_back(*std::move(step));
     }
-    place(graph, *plan);
+    place_values(graph, *plan, expressions_);
     return plan;
   }
 
   Result<void> root(const Graph& graph) {
+    for (ValueId id : graph.inputs)
+      if (const ValueType& type = graph.value(id).type; type.is_tensor() && type.shape)
+        for (const Dim& dim : *type.shape) expressions_.input_dim(dim);
     HOLOGRAM_TRY(result_.model.plan, plan(graph));
     result_.model.producer = "hologram";
     return {};
@@ -154,48 +161,8 @@ class Lowerer {
     return found->second;
   }
 
-  // Values of known size that a step makes get a place in the arena.
-  static void place(const Graph& graph, archive::PlanT& plan) {
-    constexpr uint32_t kNever = 0xffffffff;
-    const uint32_t steps = static_cast<uint32_t>(plan.steps.size());
-    std::vector<uint32_t> first(plan.values.size(), kNever), last(plan.values.size(), 0);
-    for (uint32_t at = 0; at < steps; ++at) {
-      const archive::StepT& step = *plan.steps[at];
-      auto use = [&](uint32_t id) {
-        if (id != kNoValue) last[id] = at;
-      };
-      for (uint32_t id : step.inputs) use(id);
-      for (const auto& sub : step.subplans)
-        for (uint32_t id : sub->outer) use(id);
-      for (uint32_t id : step.outputs)
-        if (id != kNoValue) first[id] = at, use(id);
-    }
-    for (uint32_t id : plan.outputs) last[id] = steps;
-    std::vector<uint32_t> ids;
-    std::vector<Lifetime> lifetimes;
-    for (uint32_t id = 0; id < plan.values.size(); ++id) {
-      const ValueType& type = graph.value(id).type;
-      if (first[id] == kNever || plan.values[id]->storage != archive::Storage::pool) continue;
-      if (!type.has_static_shape() || type.dtype == DType::string) {
-        if (last[id] < steps) plan.steps[last[id]]->release.push_back(id);
-        continue;
-      }
-      auto count = type.shape->element_count();
-      if (!count) continue;
-      ids.push_back(id);
-      lifetimes.push_back({bytes_for(type.dtype, *count), first[id], last[id]});
-    }
-    const MemoryPlan memory = plan_memory(lifetimes);
-    for (size_t i = 0; i < ids.size(); ++i) {
-      archive::ValueT& value = *plan.values[ids[i]];
-      value.storage = archive::Storage::arena;
-      value.offset = memory.offsets[i];
-      value.size = lifetimes[i].size;
-    }
-    plan.arena = memory.total;
-  }
-
   Lowered result_;
+  Expressions expressions_{result_.model};
   std::map<std::tuple<std::byte*, DType, std::vector<int64_t>>, int32_t> seen_;
   std::map<std::vector<std::byte>, int32_t> programs_;
 };

@@ -6,10 +6,8 @@
 #include "support/aligned.h"
 
 namespace hologram::compiler {
-namespace {
 
-// Each value in the given order goes to the lowest gap that holds it.
-MemoryPlan place(std::span<const Lifetime> lifetimes, std::span<const uint32_t> order) {
+MemoryPlan place_in_order(std::span<const Lifetime> lifetimes, std::vector<uint32_t> order) {
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
   std::vector<uint32_t> placed;  // by offset
@@ -19,7 +17,7 @@ MemoryPlan place(std::span<const Lifetime> lifetimes, std::span<const uint32_t> 
     uint64_t offset = 0;
     for (uint32_t other : placed) {
       const Lifetime& o = lifetimes[other];
-      if (o.last < value.first || value.last < o.first) continue;
+      if (!o.overlaps(value)) continue;
       if (plan.offsets[other] >= offset + size) break;
       offset = std::max(offset,
                         plan.offsets[other] + align_up(std::max<uint64_t>(o.size, 1), kAlignment));
@@ -30,19 +28,25 @@ MemoryPlan place(std::span<const Lifetime> lifetimes, std::span<const uint32_t> 
         std::ranges::upper_bound(placed, offset, {}, [&](uint32_t p) { return plan.offsets[p]; }),
         id);
   }
+  plan.order = std::move(order);
   return plan;
 }
-
-}  // namespace
 
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
   std::vector<uint32_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](uint32_t id) { return lifetimes[id].first; });
-  MemoryPlan by_birth = place(lifetimes, order);
-  std::ranges::stable_sort(order, std::greater(), [&](uint32_t id) { return lifetimes[id].size; });
-  MemoryPlan by_size = place(lifetimes, order);
-  return by_size.total <= by_birth.total ? by_size : by_birth;
+  MemoryPlan best = place_in_order(lifetimes, order);
+  const auto try_by = [&](auto key) {
+    std::vector<uint32_t> other = order;
+    std::ranges::stable_sort(other, std::greater(),
+                             [&](uint32_t id) { return key(lifetimes[id]); });
+    MemoryPlan plan = place_in_order(lifetimes, std::move(other));
+    if (plan.total < best.total) best = std::move(plan);
+  };
+  try_by([](const Lifetime& v) { return v.size; });
+  try_by([](const Lifetime& v) { return static_cast<double>(v.size) * (v.last - v.first + 1.0); });
+  return best;
 }
 
 }  // namespace hologram::compiler

@@ -11,15 +11,21 @@ namespace hologram::compiler {
 struct Lifetime {
   uint64_t size;
   uint32_t first, last;
+
+  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
 struct MemoryPlan {
   std::vector<uint64_t> offsets;  // one a lifetime, multiples of 64
   uint64_t total = 0;
+  std::vector<uint32_t> order;  // in which they were placed, each at the lowest gap
 };
 
-// The better of greedy-by-size and first-fit in order of birth. Values whose lifetimes overlap
-// never share a byte.
+// Each value in the given order goes to the lowest gap that holds it.
+MemoryPlan place_in_order(std::span<const Lifetime> lifetimes, std::vector<uint32_t> order);
+
+// The best of greedy-by-size, first-fit in order of birth and greedy by size times lifetime. Values
+// whose lifetimes overlap never share a byte.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
 
 }  // namespace hologram::compiler

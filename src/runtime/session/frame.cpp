@@ -53,9 +53,6 @@ class StepMemory : public kernels::KernelMemory {
 Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   auto frame = std::make_unique<Frame>();
   frame->plan_ = &plan;
-  if (plan.arena > 0) {
-    HOLOGRAM_TRY(frame->arena_, AlignedBytes::allocate(plan.arena));
-  }
   frame->values_ = plan.initial;
   frame->blocks_.resize(plan.values.size());
   frame->children_.resize(plan.child_frames);
@@ -75,18 +72,65 @@ void Frame::use(std::shared_ptr<const WeightSet> weights) {
     if (child) child->use(weights_);
 }
 
+Status Frame::bind(const Binding& binding) {
+  if (binding_ == &binding) return {};
+  binding_ = nullptr;
+  layout_ = plan_->layout < 0 ? &plan_->fixed : &binding.layouts[plan_->layout];
+  if (arena_.size() < layout_->arena) {
+    arena_ = AlignedBytes();  // first, so that both are never there together
+    HOLOGRAM_TRY(arena_, AlignedBytes::allocate(layout_->arena));
+  }
+  for (std::unique_ptr<Frame>& child : children_)
+    if (child) HOLOGRAM_CHECK(child->bind(binding));
+  binding_ = &binding;
+  return {};
+}
+
+void Frame::clear() {
+  given_ = {};
+  for (size_t id = 0; id < values_.size(); ++id)
+    if ((values_[id].tensor.owner || values_[id].sequence) &&
+        plan_->values[id].storage != archive::Storage::constant)
+      values_[id] = Value();
+  inputs_.clear();
+  outputs_.clear();
+  operands_.clear();
+  for (std::unique_ptr<Frame>& child : children_)
+    if (child) child->clear();
+}
+
 Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   const LoadedValue& value = plan_->values[id];
   if (dtype == DType::string) return Tensor::allocate(dtype, dims);
   Tensor tensor{dtype, dims};
   const uint64_t bytes = tensor.bytes();
+  if (value.storage == archive::Storage::view) {
+    const Value& source = values_[value.source];
+    if (source.is_tensor() && source.tensor.dtype != DType::string &&
+        source.tensor.bytes() == bytes) {
+      tensor.data = source.tensor.data;
+      tensor.owner = source.tensor.owner;
+      return tensor;
+    }
+  }
+  if (value.output >= 0 && !given_.empty()) {
+    const Tensor& given = given_[value.output];
+    if (given.data && given.dtype != DType::string && given.bytes() == bytes) {
+      tensor.data = given.data;
+      return tensor;
+    }
+  }
   if (value.storage == archive::Storage::arena) {
-    if (bytes != value.size)
+    const Place& place = layout_->places[id];
+    if (place.size == bytes) {
+      tensor.data = arena_.data() + place.offset;
+      return tensor;
+    }
+    if (plan_->layout < 0)
       return fail(ErrorCode::internal,
                   "a result of shape {} ({} bytes) where {} bytes were planned", dims.to_string(),
-                  bytes, value.size);
-    tensor.data = arena_.data() + value.offset;
-    return tensor;
+                  bytes, place.size);
+    // A name in the model means two numbers: memory of its own serves as well.
   }
   std::shared_ptr<AlignedBytes>& block = blocks_[id];
   values_[id] = Value();  // its own claim on the block ends here
@@ -106,12 +150,13 @@ Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
     HOLOGRAM_TRY(child, create(*sub.plan));
   }
   if (weights_) child->use(weights_);
+  HOLOGRAM_CHECK(child->bind(*binding_));
   for (size_t i = 0; i < sub.outer.size(); ++i)
     child->values_[sub.inner[i]] = values_[sub.outer[i]];
   return child.get();
 }
 
-Status Frame::run_program(const LoadedStep& step) {
+Status Frame::run_program(const LoadedStep& step, RunContext& context) {
   Dims dims;
   operands_.clear();
   for (uint32_t id : step.inputs) {
@@ -126,7 +171,7 @@ Status Frame::run_program(const LoadedStep& step) {
   }
   const std::span<const Tensor> all(operands_);
   Status status =
-      step.program->run(all.first(inputs), all.subspan(inputs), dims, ThreadPool::shared());
+      step.program->run(all.first(inputs), all.subspan(inputs), dims, *context.threads);
   operands_.clear();  // their claims on the blocks of values end here
   return status;
 }
@@ -137,7 +182,7 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   outputs_.assign(step.outputs.size(), Value());
   StepMemory memory(*this, step, context.scratch);
   kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory,
-                                ThreadPool::shared());
+                                *context.threads);
   Status status = kernels::run_kernel(*step.kernel, kernel);
   context.scratch.reset();
   HOLOGRAM_CHECK(std::move(status));
@@ -148,7 +193,7 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
 }
 
 Status Frame::run_step(const LoadedStep& step, RunContext& context) {
-  if (step.program) return run_program(step);
+  if (step.program) return run_program(step, context);
   if (step.kernel) return run_kernel(step, context);
   return run_control(*this, step, context);
 }
@@ -160,10 +205,10 @@ Status Frame::run(RunContext& context) {
         times ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Status status = run_step(step, context);
     if (!status)
-      return fail(std::move(status).error(), "step '" + step.name + "' (" + step.label + ")");
+      return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
     if (times)
       times->push_back(
-          {step.name, step.label,
+          {std::string(step.name), std::string(step.label),
            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
                .count()});
     for (uint32_t id : step.release) values_[id] = Value();

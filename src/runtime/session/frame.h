@@ -25,6 +25,7 @@ class Scratch {
 };
 
 struct RunContext {
+  ThreadPool* threads = nullptr;
   Scratch scratch;
   std::vector<StepTime>* times = nullptr;  // of the outermost plan
 };
@@ -38,8 +39,17 @@ class Frame {
   // Constants that are weights are from now on those of this set, in frames of subplans too. Runs
   // between two calls see one version; the frame shares in its memory.
   void use(std::shared_ptr<const WeightSet> weights);
-  // Runs all steps; inputs and captures have been set.
+  // From now on values have these sizes and places. The binding outlives its use here.
+  Status bind(const Binding& binding);
+  // Planned memory, once bound.
+  uint64_t arena_bytes() const { return layout_ ? layout_->arena : 0; }
+  // The memory that the plan's outputs are to be made in; where empty, the frame's own. In force
+  // until clear().
+  void set_outputs(std::span<const kernels::Tensor> outputs) { given_ = outputs; }
+  // Runs all steps; it has been bound, inputs and captures have been set.
   Status run(RunContext& context);
+  // Lets go of everything that a run was given or made; memory stays for the next one.
+  void clear();
   // Memory for a value that a step makes.
   Result<kernels::Tensor> allocate(uint32_t id, DType dtype, const kernels::Dims& dims);
   // The frame of the `index`-th subplan of a step, with its captures set.
@@ -47,11 +57,14 @@ class Frame {
 
  private:
   Status run_step(const LoadedStep& step, RunContext& context);
-  Status run_program(const LoadedStep& step);
+  Status run_program(const LoadedStep& step, RunContext& context);
   Status run_kernel(const LoadedStep& step, RunContext& context);
 
   const LoadedPlan* plan_ = nullptr;
   std::shared_ptr<const WeightSet> weights_;
+  const Binding* binding_ = nullptr;
+  const Layout* layout_ = nullptr;
+  std::span<const kernels::Tensor> given_;
   AlignedBytes arena_;
   std::vector<kernels::Value> values_;
   std::vector<std::shared_ptr<AlignedBytes>> blocks_;  // one a pooled value, kept between runs

@@ -1,5 +1,8 @@
 #include "runtime/session/loaded_plan.h"
 
+#include <algorithm>
+
+#include "backends/cpu/kernels/view.h"
 #include "isa/binary.h"
 
 namespace hologram::runtime {
@@ -9,7 +12,10 @@ using kernels::Attribute;
 using kernels::Dims;
 using kernels::Tensor;
 
-std::string text(const flatbuffers::String* s) { return s ? s->str() : std::string(); }
+std::string_view text(const flatbuffers::String* s) {
+  return s ? s->string_view() : std::string_view();
+}
+Ids ids(const flatbuffers::Vector<uint32_t>* v) { return v ? Ids(v->data(), v->size()) : Ids(); }
 
 template <typename T>
 std::vector<T> list(const flatbuffers::Vector<T>* v) {
@@ -19,7 +25,7 @@ std::vector<std::string> texts(
     const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* v) {
   std::vector<std::string> result;
   if (v)
-    for (const flatbuffers::String* s : *v) result.push_back(text(s));
+    for (const flatbuffers::String* s : *v) result.emplace_back(text(s));
   return result;
 }
 
@@ -28,8 +34,8 @@ DType innermost(const archive::Type* type) {
   return static_cast<DType>(type->dtype());
 }
 
-PortInfo port(const archive::Type* type, std::string name) {
-  PortInfo info{std::move(name), static_cast<PortInfo::Kind>(type->kind()), innermost(type),
+PortInfo port(const archive::Type* type, std::string_view name) {
+  PortInfo info{std::string(name), static_cast<PortInfo::Kind>(type->kind()), innermost(type),
                 std::nullopt};
   if (!type->has_shape()) return info;
   std::vector<Dim> dims;
@@ -44,6 +50,18 @@ PortInfo port(const archive::Type* type, std::string name) {
   return info;
 }
 
+PortDims port_dims(const archive::Type* type) {
+  PortDims dims;
+  if (type->kind() == 1 && type->has_shape() && type->dims())
+    for (const archive::Dim* dim : *type->dims()) {
+      const bool number = !dim->symbol() || dim->symbol()->size() == 0;
+      dims.push_back({number ? dim->value() : -1, number ? -1 : dim->expression()});
+    }
+  return dims;
+}
+
+Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+
 class Loader {
  public:
   explicit Loader(LoadedModel& model) : model_(model) {}
@@ -52,7 +70,8 @@ class Loader {
     const archive::Model& m = model_.archive.model();
     if (m.constants())
       for (const archive::Constant* c : *m.constants()) {
-        const auto dims = list(c->dims());
+        const auto dims = c->dims() ? std::span(c->dims()->data(), c->dims()->size())
+                                    : std::span<const int64_t>();
         Tensor tensor{static_cast<DType>(c->dtype()), Dims(dims)};
         if (tensor.dtype == DType::string) {
           HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, texts(c->strings())));
@@ -70,27 +89,31 @@ class Loader {
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
       }
+    model_.symbols = m.symbols() ? m.symbols()->size() : 0;
+    if (m.expressions())
+      model_.expressions = {reinterpret_cast<const archive::Expression*>(m.expressions()->Data()),
+                            m.expressions()->size()};
     HOLOGRAM_TRY(model_.plan, load(*m.plan()));
-    return {};
+    return load_ports(*m.plan());
   }
 
  private:
   Result<std::unique_ptr<LoadedPlan>> load(const archive::Plan& from) {
     auto plan = std::make_unique<LoadedPlan>();
-    plan->arena = from.arena();
-    if (from.values())
-      for (const archive::Value* v : *from.values()) {
-        plan->values.push_back({v->storage(), v->offset(), v->size(), innermost(v->type())});
-        plan->initial.emplace_back();
-        if (v->storage() != archive::Storage::constant) continue;
-        plan->initial.back() = kernels::Value(model_.constants[v->constant()]);
-        const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
-        if (tensor >= 0)
-          plan->weights.push_back(
-              {static_cast<uint32_t>(plan->values.size() - 1), static_cast<uint32_t>(tensor)});
-      }
-    plan->inputs = list(from.inputs());
-    plan->outputs = list(from.outputs());
+    const size_t count = from.values() ? from.values()->size() : 0;
+    plan->values.reserve(count);
+    plan->initial.resize(count);
+    for (uint32_t id = 0; id < count; ++id) {
+      const archive::Value* v = from.values()->Get(id);
+      plan->values.push_back({v->storage(), innermost(v->type()), v->source()});
+      if (v->storage() != archive::Storage::constant) continue;
+      plan->initial[id] = kernels::Value(model_.constants[v->constant()]);
+      const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
+      if (tensor >= 0) plan->weights.push_back({id, static_cast<uint32_t>(tensor)});
+    }
+    load_memory(from, *plan);
+    plan->inputs = ids(from.inputs());
+    plan->outputs = ids(from.outputs());
     const auto output_names = texts(from.output_names());
     for (uint32_t id : plan->inputs)
       plan->input_ports.push_back(
@@ -100,25 +123,93 @@ class Loader {
       plan->output_ports.push_back(
           port(v->type(), i < output_names.size() ? output_names[i] : text(v->name())));
     }
-    if (from.steps())
-      for (const archive::Step* s : *from.steps()) {
-        HOLOGRAM_TRY(LoadedStep step, load(*s, *plan));
-        plan->steps.push_back(std::move(step));
-      }
+    if (!from.steps()) return plan;
+    size_t outputs = 0;
+    for (const archive::Step* s : *from.steps()) outputs += ids(s->outputs()).size();
+    plan->output_types.reserve(outputs);  // steps keep spans of it
+    plan->steps.reserve(from.steps()->size());
+    for (const archive::Step* s : *from.steps()) {
+      HOLOGRAM_TRY(LoadedStep step, load(*s, *plan));
+      plan->steps.push_back(std::move(step));
+    }
+    HOLOGRAM_CHECK(find_output_memory(*plan));
     return plan;
+  }
+
+  // Where planned values lie, or what it takes to lay them out once shapes are known.
+  void load_memory(const archive::Plan& from, LoadedPlan& plan) {
+    const bool symbolic = from.blocks() && from.blocks()->size() > 0;
+    if (!symbolic) plan.fixed.places.resize(plan.values.size());
+    plan.fixed.arena = from.arena();
+    for (uint32_t id = 0; id < plan.values.size(); ++id) {
+      if (plan.values[id].storage != archive::Storage::arena) continue;
+      const archive::Value* v = from.values()->Get(id);
+      if (symbolic)
+        plan.planned.push_back({id, static_cast<uint32_t>(v->block()), v->elements(),
+                                plan.values[id].dtype, v->size()});
+      else
+        plan.fixed.places[id] = {v->offset(), v->size()};
+    }
+    if (!symbolic) return;
+    plan.blocks.reserve(from.blocks()->size());
+    for (const archive::Block* block : *from.blocks()) plan.blocks.push_back(ids(block->beside()));
+    plan.layout = static_cast<int32_t>(model_.symbolic_plans.size());
+    model_.symbolic_plans.push_back(&plan);
+  }
+
+  // The value whose memory is an output's: what the output, if a view, looks at in the end.
+  static Status find_output_memory(LoadedPlan& plan) {
+    for (size_t i = 0; i < plan.outputs.size(); ++i) {
+      uint32_t id = plan.outputs[i];
+      for (size_t hops = 0; plan.values[id].storage == archive::Storage::view; ++hops) {
+        if (hops == plan.values.size()) return bad("a view of itself");
+        id = static_cast<uint32_t>(plan.values[id].source);
+      }
+      LoadedValue& value = plan.values[id];
+      const bool made =
+          value.storage == archive::Storage::arena || value.storage == archive::Storage::pool;
+      if (made && value.output < 0) value.output = static_cast<int32_t>(i);
+    }
+    return {};
+  }
+
+  Status load_ports(const archive::Plan& from) {
+    std::vector<bool> bound(model_.symbols);
+    for (uint32_t id : model_.plan->inputs) {
+      model_.input_dims.push_back(port_dims(from.values()->Get(id)->type()));
+      for (const PortDim& dim : model_.input_dims.back()) {
+        if (dim.expression < 0) continue;
+        const archive::Expression& e = model_.expressions[static_cast<size_t>(dim.expression)];
+        if (e.operation() != archive::Operation::symbol) return bad("an input that is computed");
+        bound[e.a()] = true;
+      }
+    }
+    for (uint32_t id : model_.plan->outputs)
+      model_.output_dims.push_back(port_dims(from.values()->Get(id)->type()));
+    if (std::ranges::find(bound, false) != bound.end()) return bad("a symbol that no input binds");
+    return {};
   }
 
   Result<LoadedStep> load(const archive::Step& from, LoadedPlan& plan) {
     LoadedStep step;
     step.name = text(from.name());
     step.label = text(from.kernel());
-    step.inputs = list(from.inputs());
-    step.outputs = list(from.outputs());
-    step.release = list(from.release());
+    step.inputs = ids(from.inputs());
+    step.outputs = ids(from.outputs());
+    step.release = ids(from.release());
+    const size_t first_type = plan.output_types.size();
     for (uint32_t id : step.outputs) {
       if (id == kNoValue) return fail(ErrorCode::corrupt, "the plan is wrong: an output left out");
-      step.output_types.push_back(plan.values[id].dtype);
+      const LoadedValue& value = plan.values[id];
+      const bool view = from.kind() == archive::StepKind::kernel &&
+                        kernels::is_view_kernel(step.label) && step.inputs.size() > 0 &&
+                        step.inputs[0] == static_cast<uint32_t>(value.source);
+      if (value.storage == archive::Storage::view ? !view : value.storage > archive::Storage::arena)
+        return fail(ErrorCode::corrupt,
+                    "the plan is wrong: a step that writes what is not its own");
+      plan.output_types.push_back(value.dtype);
     }
+    step.output_types = std::span(plan.output_types).subspan(first_type);
     switch (from.kind()) {
       case archive::StepKind::program: {
         step.program = &model_.programs[from.program()];
@@ -150,11 +241,11 @@ class Loader {
     }
     if (from.attributes())
       for (const archive::Attribute* a : *from.attributes()) {
-        Attribute attribute{.name = text(a->name()),
+        Attribute attribute{.name = std::string(text(a->name())),
                             .kind = static_cast<Attribute::Kind>(a->kind()),
                             .integer = a->integer(),
                             .number = a->number(),
-                            .text = text(a->text()),
+                            .text = std::string(text(a->text())),
                             .integers = list(a->integers()),
                             .numbers = list(a->numbers()),
                             .texts = texts(a->texts())};
@@ -165,7 +256,7 @@ class Loader {
     step.first_frame = plan.child_frames;
     if (from.subplans())
       for (const archive::Subplan* s : *from.subplans()) {
-        LoadedSubplan sub{text(s->name()), nullptr, list(s->outer()), list(s->inner())};
+        LoadedSubplan sub{text(s->name()), nullptr, ids(s->outer()), ids(s->inner())};
         HOLOGRAM_TRY(sub.plan, load(*s->plan()));
         step.subplans.push_back(std::move(sub));
         ++plan.child_frames;

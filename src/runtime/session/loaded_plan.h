@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "archive/archive.h"
 #include "backends/cpu/kernels/kernel.h"
 #include "backends/cpu/kernels/pointwise.h"
+#include "runtime/session/binding.h"
 #include "runtime/session/session.h"
 
 namespace hologram::runtime {
@@ -17,22 +19,25 @@ inline constexpr uint32_t kNoValue = 0xffffffff;
 
 struct LoadedPlan;
 
+// Names and lists lie in the archive, which the model keeps.
+using Ids = std::span<const uint32_t>;
+
 struct LoadedSubplan {
-  std::string name;
+  std::string_view name;
   std::unique_ptr<LoadedPlan> plan;
-  std::vector<uint32_t> outer, inner;
+  Ids outer, inner;
 };
 
 // The control operators that the session itself runs.
 enum class Control : uint8_t { none, if_, loop, scan, sequence_map };
 
 struct LoadedStep {
-  std::string name, label;  // the node's name; the kernel or operator
+  std::string_view name, label;  // the node's name; the kernel or operator
   const kernels::Kernel* kernel = nullptr;
   const kernels::Pointwise* program = nullptr;
   Control control = Control::none;
-  std::vector<uint32_t> inputs, outputs, release;
-  std::vector<DType> output_types;
+  Ids inputs, outputs, release;
+  std::span<const DType> output_types;
   kernels::Attributes attributes;
   std::vector<LoadedSubplan> subplans;
   uint32_t first_frame = 0;  // of its subplans, among the frame's children
@@ -46,23 +51,44 @@ struct LoadedStep {
 
 struct LoadedValue {
   archive::Storage storage = archive::Storage::pool;
-  uint64_t offset = 0, size = 0;
   DType dtype = DType::f32;
+  int32_t source = -1;  // of a view
+  int32_t output = -1;  // the output of the plan whose memory this value is
 };
+
+// A dimension of an input or output of the model: a number; computed by an expression (of inputs: a
+// symbol); or, without either, anything.
+struct PortDim {
+  int64_t value = -1;
+  int32_t expression = -1;
+};
+using PortDims = std::vector<PortDim>;
 
 struct LoadedPlan {
   std::vector<LoadedValue> values;
   std::vector<kernels::Value> initial;  // constants in their places, everything else empty
-  std::vector<uint32_t> inputs, outputs;
+  Ids inputs, outputs;
   std::vector<PortInfo> input_ports, output_ports;
   std::vector<LoadedStep> steps;
-  uint64_t arena = 0;
+  std::vector<DType> output_types;  // of all steps
   uint32_t child_frames = 0;
   // Constants that lie in the archive's weights: a frame gets their memory with each version.
   struct Weight {
     uint32_t value, tensor;  // in `values`; in the weights' directory
   };
   std::vector<Weight> weights;
+
+  // Planned memory. Either all of it is fixed, or it is laid out for each binding.
+  struct Planned {
+    uint32_t value, block;
+    int32_t elements;  // expression; -1: `size` bytes
+    DType dtype;
+    uint64_t size;
+  };
+  Layout fixed;
+  int32_t layout = -1;           // its number among a binding's layouts; -1: `fixed`
+  std::vector<Planned> planned;  // where laid out for each binding
+  std::vector<Ids> blocks;       // the blocks beside each; see plan.fbs
 };
 
 // What the plans of one archive share.
@@ -71,6 +97,10 @@ struct LoadedModel {
   std::vector<kernels::Tensor> constants;
   std::vector<kernels::Pointwise> programs;
   std::unique_ptr<LoadedPlan> plan;
+  size_t symbols = 0;
+  std::span<const archive::Expression> expressions;
+  std::vector<const LoadedPlan*> symbolic_plans;  // laid out for each binding
+  std::vector<PortDims> input_dims, output_dims;  // one a port; empty where the rank is not known
 
   static Result<std::unique_ptr<LoadedModel>> load(archive::Archive archive);
 };

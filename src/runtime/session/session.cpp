@@ -1,32 +1,26 @@
 #include "runtime/session/session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
+#include "archive/expression.h"
 #include "runtime/session/frame.h"
 #include "support/function_ref.h"
 
 namespace hologram::runtime {
 
+using kernels::Dims;
 using kernels::Tensor;
 using kernels::Value;
 
 namespace {
 
-// What each symbol is in this run; few, so looked up by walking them.
-using Bindings = std::vector<std::pair<std::string_view, int64_t>>;
-
-// The number a symbol is bound to, which `value` becomes if there is none yet.
-int64_t bound_value(Bindings& bindings, std::string_view symbol, int64_t value) {
-  for (const auto& [name, bound] : bindings)
-    if (name == symbol) return bound;
-  bindings.emplace_back(symbol, value);
-  return value;
-}
-
 struct Run {
   std::unique_ptr<Frame> frame;
-  Bindings bindings;
+  std::vector<int64_t> symbols;  // of the inputs at hand
+  std::shared_ptr<const Binding> binding;
+  std::vector<Tensor> results;  // of run_into; without data where they have to be copied
   RunContext context;
 };
 
@@ -34,41 +28,47 @@ std::string shape_text(const PortInfo& port) {
   return port.shape ? port.shape->to_string() : "[...]";
 }
 
-// The input is what the port says, and symbols mean one number throughout.
-Status check_input(const PortInfo& port, const Value& value, Bindings& bindings) {
-  if (port.kind == PortInfo::Kind::optional) return {};
+// The input is what the port says; `dims` is null where it has no shape.
+Result<const Dims*> check_type(const PortInfo& port, const Value& value) {
+  if (port.kind == PortInfo::Kind::optional) return nullptr;
   if (port.kind == PortInfo::Kind::sequence) {
     if (!value.is_sequence()) return fail(ErrorCode::type_mismatch, "a sequence is expected");
     for (const Value& element : *value.sequence)
       if (element.is_tensor() && element.tensor.dtype != port.dtype)
         return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not {}",
                     name_of(port.dtype), name_of(element.tensor.dtype));
-    return {};
+    return nullptr;
   }
   if (!value.is_tensor()) return fail(ErrorCode::type_mismatch, "a tensor is expected");
-  const Tensor& tensor = value.tensor;
-  if (tensor.dtype != port.dtype)
+  if (value.tensor.dtype != port.dtype)
     return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype),
-                name_of(tensor.dtype));
-  if (!port.shape) return {};
-  bool fits = port.shape->rank() == tensor.dims.rank();
-  for (size_t i = 0; fits && i < tensor.dims.rank(); ++i) {
-    const Dim& dim = (*port.shape)[i];
-    if (!dim.is_symbol())
-      fits = dim.value() == tensor.dims[i];
-    else if (dim.symbol() != "?")
-      fits = bound_value(bindings, dim.symbol(), tensor.dims[i]) == tensor.dims[i];
-  }
-  if (fits) return {};
-  return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", tensor.dims.to_string(),
-              shape_text(port));
+                name_of(value.tensor.dtype));
+  return &value.tensor.dims;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  const auto x = reinterpret_cast<uintptr_t>(a.data), y = reinterpret_cast<uintptr_t>(b.data);
+  return x < y + b.bytes() && y < x + a.bytes();
+}
+
+// Whether results can be made in the caller's memory while the inputs are still read.
+bool is_writable_at_once(const Tensor& result, std::span<const Value> inputs,
+                         std::span<const Tensor> results) {
+  if (reinterpret_cast<uintptr_t>(result.data) % kAlignment != 0) return false;
+  for (const Value& input : inputs)
+    if (input.is_sequence() || (input.is_tensor() && overlap(result, input.tensor))) return false;
+  for (const Tensor& other : results)
+    if (&other != &result && overlap(result, other)) return false;
+  return true;
 }
 
 }  // namespace
 
 struct Session::Impl {
   std::unique_ptr<LoadedModel> model;
-  mutable std::mutex mutex;
+  ThreadPool* threads = nullptr;
+  mutable BindingCache bindings;
+  mutable std::mutex mutex;  // guards `idle`
   mutable std::vector<std::unique_ptr<Run>> idle;
   std::unique_ptr<Weights> weights;  // last: its thread uses `idle` and ends first
 
@@ -78,45 +78,97 @@ struct Session::Impl {
     for (auto& run : idle) run->frame->use(set);
   }
 
-  Result<std::unique_ptr<Run>> take() const {
+  // A run of its own for as long as this lives; then it is cleared and kept for the next.
+  class Lease {
+   public:
+    Lease(const Impl& impl, std::unique_ptr<Run> run) : impl_(impl), run_(std::move(run)) {}
+    Lease(Lease&& other) noexcept : impl_(other.impl_), run_(std::move(other.run_)) {}
+    ~Lease() {
+      if (!run_) return;
+      run_->frame->clear();
+      run_->results.clear();
+      std::lock_guard lock(impl_.mutex);
+      impl_.idle.push_back(std::move(run_));
+    }
+    Run* operator->() const { return run_.get(); }
+
+   private:
+    const Impl& impl_;
+    std::unique_ptr<Run> run_;
+  };
+
+  Result<Lease> take() const {
     {
       std::lock_guard lock(mutex);
       if (!idle.empty()) {
         auto run = std::move(idle.back());
         idle.pop_back();
-        return run;
+        return Lease(*this, std::move(run));
       }
     }
     auto run = std::make_unique<Run>();
     HOLOGRAM_TRY(run->frame, Frame::create(*model->plan));
-    return run;
+    run->results.reserve(model->plan->outputs.size());
+    return Lease(*this, std::move(run));
   }
-  void give_back(std::unique_ptr<Run> run) const {
-    std::lock_guard lock(mutex);
-    idle.push_back(std::move(run));
+
+  // The shape is what the port says, and symbols mean one number throughout.
+  Status check_shape(size_t input, const Dims& dims, std::vector<int64_t>& symbols) const {
+    const PortInfo& port = model->plan->input_ports[input];
+    const PortDims& expected = model->input_dims[input];
+    if (!port.shape) return {};
+    bool fits = expected.size() == dims.rank();
+    for (size_t i = 0; fits && i < dims.rank(); ++i) {
+      if (expected[i].expression < 0) {
+        fits = expected[i].value < 0 || expected[i].value == dims[i];
+        continue;
+      }
+      int64_t& symbol =
+          symbols[model->expressions[static_cast<size_t>(expected[i].expression)].a()];
+      if (symbol == archive::kUndefined) symbol = dims[i];
+      fits = symbol == dims[i];
+    }
+    if (fits) return {};
+    return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", dims.to_string(),
+                shape_text(port));
+  }
+
+  Status bind(Run& run) const {
+    if (!run.binding || run.binding->symbols != run.symbols) {
+      run.binding = bindings.find_or_make(*model, run.symbols);
+    }
+    return run.frame->bind(*run.binding);
   }
 
   // Runs, then hands each output to `receive` while its memory is still the run's.
-  Status execute(std::span<const Value> inputs, std::vector<StepTime>* times,
+  Status execute(std::span<const Value> inputs, std::span<const Tensor> results,
+                 std::vector<StepTime>* times,
                  FunctionRef<Status(size_t, const Value&)> receive) const {
     const LoadedPlan& plan = *model->plan;
     if (inputs.size() != plan.inputs.size())
       return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
                   plan.inputs.size());
     HOLOGRAM_CHECK(model->archive.verify());  // before the first step; later calls cost a load
-    HOLOGRAM_TRY(std::unique_ptr<Run> run, take());
-    run->bindings.clear();
-    for (size_t i = 0; i < inputs.size(); ++i)
-      HOLOGRAM_CHECK(in_context(check_input(plan.input_ports[i], inputs[i], run->bindings),
-                                [&] { return "input '" + plan.input_ports[i].name + "'"; }));
+    HOLOGRAM_TRY(const Lease run, take());
+    run->symbols.assign(model->symbols, archive::kUndefined);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto place = [&] { return "input '" + plan.input_ports[i].name + "'"; };
+      HOLOGRAM_TRY(const Dims* dims, in_context(check_type(plan.input_ports[i], inputs[i]), place));
+      if (dims) HOLOGRAM_CHECK(in_context(check_shape(i, *dims, run->symbols), place));
+    }
+    HOLOGRAM_CHECK(bind(*run.operator->()));
     if (weights) run->frame->use(weights->current());
     for (size_t i = 0; i < inputs.size(); ++i) run->frame->value(plan.inputs[i]) = inputs[i];
+    for (const Tensor& result : results) {
+      run->results.push_back(result);
+      if (!is_writable_at_once(result, inputs, results)) run->results.back().data = nullptr;
+    }
+    run->frame->set_outputs(run->results);
     run->context.times = times;
+    run->context.threads = threads ? threads : &ThreadPool::shared();
     HOLOGRAM_CHECK(run->frame->run(run->context));
     for (size_t i = 0; i < plan.outputs.size(); ++i)
       HOLOGRAM_CHECK(receive(i, run->frame->value(plan.outputs[i])));
-    for (uint32_t id : plan.inputs) run->frame->value(id) = Value();
-    give_back(std::move(run));
     return {};
   }
 };
@@ -149,14 +201,43 @@ Status Session::wait_for_weights() const {
   return impl_->weights ? impl_->weights->wait() : Status{};
 }
 
+void Session::use(ThreadPool& threads) { impl_->threads = &threads; }
+
 std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }
 std::span<const PortInfo> Session::outputs() const { return impl_->model->plan->output_ports; }
+uint64_t Session::bindings_made() const { return impl_->bindings.made(); }
+
+Result<BoundShapes> Session::bind(std::span<const Dims> shapes) const {
+  const LoadedModel& model = *impl_->model;
+  if (shapes.size() != inputs().size())
+    return fail(ErrorCode::invalid_argument, "{} shapes where the model has {} inputs",
+                shapes.size(), inputs().size());
+  HOLOGRAM_TRY(const Impl::Lease run, impl_->take());
+  run->symbols.assign(model.symbols, archive::kUndefined);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    if (inputs()[i].kind == PortInfo::Kind::tensor)
+      HOLOGRAM_CHECK(in_context(impl_->check_shape(i, shapes[i], run->symbols),
+                                [&] { return "input '" + inputs()[i].name + "'"; }));
+  HOLOGRAM_CHECK(impl_->bind(*run.operator->()));
+  BoundShapes bound;
+  bound.activation_bytes = run->frame->arena_bytes();
+  for (size_t i = 0; i < outputs().size(); ++i) {
+    Dims dims;
+    bool known = outputs()[i].kind == PortInfo::Kind::tensor && outputs()[i].shape;
+    for (const PortDim& dim : model.output_dims[i]) {
+      dims.push_back(dim.expression < 0 ? dim.value : run->binding->expressions[dim.expression]);
+      known = known && dims.back() >= 0;
+    }
+    bound.outputs.push_back(known ? std::optional(dims) : std::nullopt);
+  }
+  return bound;
+}
 
 Result<std::vector<Value>> Session::profile(std::span<const Value> inputs,
                                             std::vector<StepTime>& times) const {
   std::vector<Value> results(outputs().size());
   times.clear();
-  HOLOGRAM_CHECK(impl_->execute(inputs, &times, [&](size_t i, const Value& value) -> Status {
+  HOLOGRAM_CHECK(impl_->execute(inputs, {}, &times, [&](size_t i, const Value& value) -> Status {
     HOLOGRAM_TRY(results[i], value.clone());
     return {};
   }));
@@ -165,7 +246,7 @@ Result<std::vector<Value>> Session::profile(std::span<const Value> inputs,
 
 Result<std::vector<Value>> Session::run(std::span<const Value> inputs) const {
   std::vector<Value> results(outputs().size());
-  HOLOGRAM_CHECK(impl_->execute(inputs, nullptr, [&](size_t i, const Value& value) -> Status {
+  HOLOGRAM_CHECK(impl_->execute(inputs, {}, nullptr, [&](size_t i, const Value& value) -> Status {
     HOLOGRAM_TRY(results[i], value.clone());
     return {};
   }));
@@ -176,14 +257,14 @@ Status Session::run_into(std::span<const Value> inputs, std::span<const Tensor> 
   if (results.size() != outputs().size())
     return fail(ErrorCode::invalid_argument, "{} outputs where the model has {}", results.size(),
                 outputs().size());
-  return impl_->execute(inputs, nullptr, [&](size_t i, const Value& value) -> Status {
+  return impl_->execute(inputs, results, nullptr, [&](size_t i, const Value& value) -> Status {
     const Tensor &from = value.tensor, &to = results[i];
     if (!value.is_tensor() || from.dtype != to.dtype || !(from.dims == to.dims) ||
         from.dtype == DType::string)
       return fail(ErrorCode::shape_mismatch, "output '{}' is {}{}; the buffer is {}{}",
                   outputs()[i].name, name_of(from.dtype), from.dims.to_string(), name_of(to.dtype),
                   to.dims.to_string());
-    if (from.bytes() > 0) std::memcpy(to.data, from.data, from.bytes());
+    if (from.data != to.data && from.bytes() > 0) std::memcpy(to.data, from.data, from.bytes());
     return {};
   });
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "backends/cpu/kernels/tensor.h"
 #include "runtime/session/weights.h"
 #include "support/shape.h"
+#include "support/thread_pool.h"
 
 namespace hologram::runtime {
 
@@ -29,14 +31,23 @@ struct StepTime {
   double milliseconds;
 };
 
+// What the shapes of the inputs decide before a run.
+struct BoundShapes {
+  std::vector<std::optional<kernels::Dims>> outputs;  // empty: depends on data
+  uint64_t activation_bytes = 0;                      // planned memory of one run
+};
+
 // An opened archive, ready to run. Immutable: run() may be called from any number of threads; each
-// run has its own activations, the constants are shared. Activations are kept for the next run.
+// run has its own activations, the constants are shared. Activations are kept for the next run, so
+// that a run of shapes seen before allocates nothing.
 class Session {
  public:
   static Result<Session> open(const std::filesystem::path& path,
                               const archive::OpenOptions& options = {},
                               const WeightOptions& weights = {});
   static Result<Session> open(archive::Archive archive, const WeightOptions& weights = {});
+  // Later runs use these threads in place of the process's; the pool outlives the session.
+  void use(ThreadPool& threads);
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -44,9 +55,17 @@ class Session {
   std::span<const PortInfo> inputs() const;
   std::span<const PortInfo> outputs() const;
 
+  // Prepares for inputs of these shapes, one an input: works out sizes and places, allocates a
+  // run's activations. Runs do it themselves where nobody has; it is cached either way.
+  Result<BoundShapes> bind(std::span<const kernels::Dims> shapes) const;
+  // How often sizes and places were worked out: once for each of the last 64 shapes.
+  uint64_t bindings_made() const;
+
   // One value an input, in order; one an output. Results own their memory.
   Result<std::vector<kernels::Value>> run(std::span<const kernels::Value> inputs) const;
-  // Results are written into the caller's tensors, whose type and shape must be the outputs'.
+  // Results are written into the caller's tensors, whose type and shape must be the outputs'. The
+  // step that makes a result writes it there, without a copy, where the memory is 64-byte aligned
+  // and apart from the inputs. What is in there after an error is not defined.
   Status run_into(std::span<const kernels::Value> inputs,
                   std::span<const kernels::Tensor> outputs) const;
   // The same as run(), with the time of every step of the outermost plan.
