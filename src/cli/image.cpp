@@ -1,62 +1,13 @@
 #include "cli/image.h"
 
-#include <png.h>
-#include <turbojpeg.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <memory>
 #include <string>
-
-#include "support/file.h"
+#include <vector>
 
 namespace hologram::cli {
 namespace {
-
-// Refuses pictures that would take more than 1 GiB to hold, whatever their header says.
-constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
-
-Status check_size(uint64_t width, uint64_t height) {
-  if (width == 0 || height == 0 || width * height > kMaxPixels)
-    return fail(ErrorCode::unsupported, "a picture of {} x {} pixels is not read", width, height);
-  return {};
-}
-
-Result<Image> read_png(std::span<const std::byte> file) {
-  png_image png;
-  std::memset(&png, 0, sizeof(png));
-  png.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_memory(&png, file.data(), file.size()))
-    return fail(ErrorCode::corrupt, "not a readable PNG: {}", png.message);
-  const std::unique_ptr<png_image, void (*)(png_image*)> guard(&png, png_image_free);
-  HOLOGRAM_CHECK(check_size(png.width, png.height));
-  png.format = PNG_FORMAT_RGB;
-  Image image{static_cast<int>(png.width), static_cast<int>(png.height), {}};
-  image.rgb.resize(PNG_IMAGE_SIZE(png));
-  const png_color white = {255, 255, 255};  // what shows through transparent pixels
-  if (!png_image_finish_read(&png, &white, image.rgb.data(), 0, nullptr))
-    return fail(ErrorCode::corrupt, "not a readable PNG: {}", png.message);
-  return image;
-}
-
-Result<Image> read_jpeg(std::span<const std::byte> file) {
-  const std::unique_ptr<void, int (*)(tjhandle)> decoder(tjInitDecompress(), tjDestroy);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
-  int width = 0, height = 0, sampling = 0, colours = 0;
-  if (tjDecompressHeader3(decoder.get(), bytes, file.size(), &width, &height, &sampling,
-                          &colours) != 0)
-    return fail(ErrorCode::corrupt, "not a readable JPEG: {}", tjGetErrorStr2(decoder.get()));
-  HOLOGRAM_CHECK(check_size(static_cast<uint64_t>(width), static_cast<uint64_t>(height)));
-  Image image{width, height, {}};
-  image.rgb.resize(size_t{3} * static_cast<size_t>(width) * static_cast<size_t>(height));
-  if (tjDecompress2(decoder.get(), bytes, file.size(), image.rgb.data(), width, 0, height, TJPF_RGB,
-                    TJFLAG_ACCURATEDCT) != 0 &&
-      tjGetErrorCode(decoder.get()) == TJERR_FATAL)
-    return fail(ErrorCode::corrupt, "not a readable JPEG: {}", tjGetErrorStr2(decoder.get()));
-  return image;
-}
 
 Status parse_floats(std::string_view text, float (&values)[3]) {
   int count = 0;
@@ -103,32 +54,6 @@ std::vector<Taps> make_taps(int source, int target, double offset, double step) 
 }
 
 }  // namespace
-
-Result<Image> read_image(const std::filesystem::path& path) {
-  HOLOGRAM_TRY(const FileMap file, FileMap::open(path));
-  const auto bytes = file.bytes();
-  const auto starts = [&](std::string_view mark) {
-    return bytes.size() > mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
-  };
-  const auto place = [&] { return path.string(); };
-  if (starts("\x89PNG")) return in_context(read_png(bytes), place);
-  if (starts("\xff\xd8")) return in_context(read_jpeg(bytes), place);
-  return fail(ErrorCode::unsupported, "'{}' is neither a PNG nor a JPEG picture", path.string());
-}
-
-Status write_png(const std::filesystem::path& path, const Image& image) {
-  png_image png;
-  std::memset(&png, 0, sizeof(png));
-  png.version = PNG_IMAGE_VERSION;
-  png.width = static_cast<png_uint_32>(image.width);
-  png.height = static_cast<png_uint_32>(image.height);
-  png.format = PNG_FORMAT_RGB;
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
-  std::vector<std::byte> file(size);
-  if (!png_image_write_to_memory(&png, file.data(), &size, 0, image.rgb.data(), 0, nullptr))
-    return fail(ErrorCode::internal, "cannot write a PNG: {}", png.message);
-  return write_file(path, std::span(file).first(size));
-}
 
 Result<ImageOptions> ImageOptions::parse(std::string_view text) {
   ImageOptions options;

@@ -1,25 +1,18 @@
-// Pictures as model inputs: PNG and JPEG decoded, resized and normalised into a tensor.
+// Pictures as model inputs: resized and normalised into a tensor.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <span>
 #include <string_view>
-#include <vector>
 
+#include "image/image.h"
 #include "support/npy.h"
 #include "support/result.h"
 
 namespace hologram::cli {
 
-// Eight bits a channel, rows from the top, red-green-blue.
-struct Image {
-  int width = 0, height = 0;
-  std::vector<uint8_t> rgb;
-};
-
-Result<Image> read_image(const std::filesystem::path& path);  // by content, not by name
-Status write_png(const std::filesystem::path& path, const Image& image);
+using image::Image;
+using image::read_image;
+using image::write_png;
 
 // How a picture becomes a tensor: value = (pixel / scale - mean) / std.
 struct ImageOptions {

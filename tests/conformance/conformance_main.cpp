@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "image/image.h"
 #include "isolate.h"
 #include "known.h"
 #include "report.h"
 
 int main(int argc, char** argv) {
   using namespace hologram::conformance;
+  hologram::image::register_decoder();
   CLI::App app("Runs ONNX conformance suites: compile each model, run it, compare the results.");
   app.footer(
       "Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax "

@@ -1,10 +1,13 @@
 // ImageDecoder for formats that store pixels as they are: BMP, PNM, TIFF without compression. The
-// compressed ones need libraries that a runtime does not carry; they are refused by name.
+// compressed ones need libraries that a runtime does not carry: a program may register them
+// (image_codec.h); otherwise they are refused by name.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <optional>
 
 #include "backends/cpu/kernels/image.h"
+#include "backends/cpu/kernels/image_codec.h"
 
 namespace hologram::kernels {
 namespace {
@@ -148,7 +151,26 @@ std::optional<Picture> read_tiff(const Bytes& b) {
   return b.pixels(p, first);
 }
 
+std::atomic<ImageCodec> g_codec = nullptr;
+
+// The formats known here; nothing for another one, or where something is wrong.
+std::optional<Picture> read_plain(std::span<const uint8_t> stream) {
+  const Bytes bytes(stream);
+  if (bytes.starts_with("BM")) return read_bmp(bytes);
+  if (bytes.starts_with("P5") || bytes.starts_with("P6")) return read_pnm(bytes);
+  if (bytes.starts_with(std::string_view("II*\0", 4))) return read_tiff(bytes);
+  if (bytes.starts_with(std::string_view("MM\0*", 4))) return read_tiff(Bytes(stream, true));
+  return {};
+}
+
+bool is_plain(std::span<const uint8_t> stream) {
+  const Bytes bytes(stream);
+  return bytes.starts_with("BM") || bytes.starts_with("P5") || bytes.starts_with("P6");
+}
+
 }  // namespace
+
+void set_image_decoder(ImageCodec codec) { g_codec.store(codec); }
 
 Status image_decoder(KernelContext& c) {
   const Tensor& x = c.input(0);
@@ -157,20 +179,24 @@ Status image_decoder(KernelContext& c) {
     return fail(ErrorCode::invalid_argument, "pixel_format '{}'; supported: RGB, BGR, Grayscale",
                 format);
   const std::span<const uint8_t> stream(x.as<uint8_t>(), static_cast<size_t>(x.count()));
-  const Bytes bytes(stream);
-  std::optional<Picture> picture;
-  if (bytes.starts_with("BM")) {
-    picture = read_bmp(bytes);
-  } else if (bytes.starts_with("P5") || bytes.starts_with("P6")) {
-    picture = read_pnm(bytes);
-  } else if (bytes.starts_with(std::string_view("II*\0", 4))) {
-    picture = read_tiff(bytes);
-  } else if (bytes.starts_with(std::string_view("MM\0*", 4))) {
-    picture = read_tiff(Bytes(stream, true));
-  } else {
-    return fail(ErrorCode::unsupported,
-                "an image of another format; supported: BMP, PGM, PPM and TIFF without compression "
-                "(decode PNG, JPEG, JPEG 2000 and WebP before running the model)");
+  std::optional<Picture> picture = read_plain(stream);
+  DecodedImage decoded;
+  if (!picture && !is_plain(stream)) {
+    const ImageCodec codec = g_codec.load();
+    if (!codec)
+      return fail(ErrorCode::unsupported,
+                  "an image of another format; supported: BMP, PGM, PPM and TIFF without "
+                  "compression (others where the program registers a decoder, as hologram does)");
+    auto result = codec(stream);
+    if (!result && result.error().code() == ErrorCode::unsupported)
+      return std::unexpected(std::move(result).error());
+    if (result) {
+      decoded = *std::move(result);
+      picture = Picture{.width = decoded.width,
+                        .height = decoded.height,
+                        .row = 3 * decoded.width,
+                        .data = decoded.rgb.data()};
+    }
   }
   const bool grey = format == "Grayscale";
   // The standard: what cannot be decoded is an empty image.
