@@ -4,11 +4,16 @@
 #include <cstdio>
 
 #include "compiler/lower.h"
+#include "compiler/pack_weights.h"
 #include "compiler/weights.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/fold_batch_norm.h"
+#include "graph/passes/fold_patterns.h"
+#include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/fuse_pointwise.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/layout.h"
 #include "graph/passes/resolve.h"
 #include "graph/verify.h"
 #include "onnx/model.h"
@@ -64,12 +69,24 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     graph::merge_common_subexpressions(graph);
     return Status();
   }));
-  HOLOGRAM_CHECK(step("remove dead code", [&] {
+  const auto clean = [&] {
     graph::remove_dead_code(graph);
     return Status();
+  };
+  HOLOGRAM_CHECK(step("remove dead code", clean));
+  HOLOGRAM_CHECK(optimisation("fold patterns", [&] {
+    graph::fold_patterns(graph);
+    return clean();
+  }));
+  HOLOGRAM_CHECK(optimisation("fold batch norm", [&] { return graph::fold_batch_norm(graph); }));
+  HOLOGRAM_CHECK(optimisation("fuse epilogues", [&] { return graph::fuse_epilogue(graph); }));
+  HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
+    HOLOGRAM_CHECK(graph::assign_layout(graph));
+    return clean();
   }));
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
+  HOLOGRAM_CHECK(optimisation("pack weights", [&] { return pack_weights(graph); }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;
   if (options.weights) {

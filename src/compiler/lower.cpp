@@ -48,13 +48,19 @@ class Lowerer {
   Result<std::unique_ptr<archive::PlanT>> plan(const Graph& graph) {
     auto plan = std::make_unique<archive::PlanT>();
     plan->name = graph.name;
+    // Constants that passes have replaced stay behind.
+    std::vector<bool> used(graph.value_count(), false);
+    for (const Node& node : graph.nodes)
+      for (ValueId id : node.inputs)
+        if (id != kNoValue) used[id] = true;
+    for (ValueId id : graph.outputs) used[id] = true;
     for (ValueId id = 0; id < graph.value_count(); ++id) {
       const graph::ValueInfo& info = graph.value(id);
       auto value = std::make_unique<archive::ValueT>();
       value->name = info.name;
       value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32),
                                expressions_);
-      if (info.constant) {
+      if (info.constant && used[id]) {
         value->storage = archive::Storage::constant;
         value->constant = add_constant(*info.constant);
       }

@@ -11,6 +11,7 @@ void add_all(OperatorTable& table) {
   add_control_flow(table);
   add_convolution(table);
   add_fused(table);
+  add_dense(table);
   add_generator(table);
   add_image(table);
   add_indexing(table);

@@ -13,6 +13,7 @@ void add_comparison(OperatorTable& table);
 void add_control_flow(OperatorTable& table);
 void add_convolution(OperatorTable& table);
 void add_fused(OperatorTable& table);
+void add_dense(OperatorTable& table);
 void add_generator(OperatorTable& table);
 void add_image(OperatorTable& table);
 void add_indexing(OperatorTable& table);

@@ -11,6 +11,7 @@ std::span<const Kernel> attention_kernels();
 std::span<const Kernel> cast_kernels();
 std::span<const Kernel> comparison_kernels();
 std::span<const Kernel> convolution_kernels();
+std::span<const Kernel> fused_kernels();
 std::span<const Kernel> generator_kernels();
 std::span<const Kernel> image_kernels();
 std::span<const Kernel> indexing_kernels();

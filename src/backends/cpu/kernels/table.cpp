@@ -10,7 +10,8 @@ namespace {
 std::vector<const Kernel*> make_table() {
   const std::span<const Kernel> families[] = {
       attention_kernels(),        cast_kernels(),           comparison_kernels(),
-      convolution_kernels(),      generator_kernels(),      image_kernels(),
+      convolution_kernels(),      fused_kernels(),          generator_kernels(),
+      image_kernels(),
       indexing_kernels(),         linear_algebra_kernels(), loss_kernels(),
       machine_learning_kernels(), microsoft_kernels(),      movement_kernels(),
       normalisation_kernels(),    pooling_kernels(),        quantisation_kernels(),

@@ -1,0 +1,33 @@
+// Several blocked images (conv.h) side by side along their channels, times a number a channel, plus
+// a number a channel, through an activation, in one pass: what is left of batch normalisation after
+// a concatenation, and the gate of squeeze-and-excitation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "backends/cpu/dense/epilogue.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+struct ChannelScale {
+  static constexpr size_t kMostParts = 64;
+  struct Part {
+    const float* x;
+    size_t blocks;  // of 16 channels
+  };
+  std::array<Part, kMostParts> parts;
+  size_t part_count = 0;
+  size_t batch = 1, pixels = 0;
+  const float* scale = nullptr;  // a value a channel, or null for 1
+  size_t scale_batch = 0;        // floats from a sample's scales to the next's; 0: shared
+  const float* bias = nullptr;   // a value a channel, or null for 0
+  Activation activation = Activation::none;
+  float first = 0.0f, second = 0.0f;
+  float* y = nullptr;  // [batch][all blocks][pixels][16]; may be the only part
+};
+
+void channel_scale(const ChannelScale& scale, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

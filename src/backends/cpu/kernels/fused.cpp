@@ -1,0 +1,69 @@
+#include "backends/cpu/kernels/fused.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/cpu/kernels/families.h"
+
+namespace hologram::kernels {
+
+using backends::dense::Activation;
+
+Result<Activation> activation_named(std::string_view name) {
+  static constexpr std::pair<std::string_view, Activation> kNames[] = {
+      {"", Activation::none},
+      {"Relu", Activation::relu},
+      {"Clip", Activation::clip},
+      {"LeakyRelu", Activation::leaky_relu},
+      {"Elu", Activation::elu},
+      {"Sigmoid", Activation::sigmoid},
+      {"Tanh", Activation::tanh},
+      {"Swish", Activation::silu},
+      {"Gelu", Activation::gelu_erf},
+      {"GeluTanh", Activation::gelu_tanh},
+      {"HardSigmoid", Activation::hard_sigmoid},
+      {"HardSwish", Activation::hard_swish},
+      {"Softplus", Activation::softplus},
+      {"Exp", Activation::exp},
+  };
+  for (const auto& [known, activation] : kNames)
+    if (known == name) return activation;
+  return fail(ErrorCode::unsupported, "activation '{}' is not one an epilogue has", name);
+}
+
+Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t bias,
+                                                size_t residual, int64_t channels, int64_t count) {
+  backends::dense::Epilogue e;
+  HOLOGRAM_TRY(e.activation, activation_named(c.text("activation")));
+  e.first = static_cast<float>(c.number("activation_first"));
+  e.second = static_cast<float>(c.number("activation_second"));
+  e.residual_last = c.integer("residual_last") != 0;
+  if (c.has_input(bias)) {
+    if (c.input(bias).count() != channels)
+      return fail(ErrorCode::shape_mismatch, "bias {} for {} channels",
+                  c.input(bias).dims.to_string(), channels);
+    e.bias = c.input(bias).as<float>();
+  }
+  if (c.has_input(residual)) {
+    if (c.input(residual).count() != count)
+      return fail(ErrorCode::shape_mismatch, "{} added to {} elements",
+                  c.input(residual).dims.to_string(), count);
+    e.residual = c.input(residual).as<float>();
+  }
+  return e;
+}
+
+namespace {
+
+constexpr Kernel kKernels[] = {
+    {"hologram.Attention", fused_attention}, {"hologram.Conv", fused_conv},
+    {"hologram.FromBlocked", from_blocked},  {"hologram.GlobalAveragePool", blocked_global_average},
+    {"hologram.MatMul", fused_matmul},       {"hologram.Pool", blocked_pool},
+    {"hologram.Scale", blocked_scale},       {"hologram.ToBlocked", to_blocked},
+};
+
+}  // namespace
+
+std::span<const Kernel> fused_kernels() { return kKernels; }
+
+}  // namespace hologram::kernels

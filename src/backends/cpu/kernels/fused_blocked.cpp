@@ -1,0 +1,165 @@
+// Movement, pooling and scaling in the channel-blocked layout.
+#include <algorithm>
+
+#include "backends/cpu/dense/channel_scale.h"
+#include "backends/cpu/dense/pool.h"
+#include "backends/cpu/kernels/fused.h"
+#include "backends/cpu/kernels/window.h"
+
+namespace hologram::kernels {
+
+namespace dense = backends::dense;
+
+Dims plain_dims(const Dims& blocked, int64_t channels) {
+  Dims dims = blocked;
+  if (dims.rank() < 3) return dims;
+  dims.erase(dims.rank() - 1);
+  dims[1] = channels;
+  return dims;
+}
+
+Dims blocked_dims(const Dims& plain) {
+  Dims dims = plain;
+  dims[1] = static_cast<int64_t>(dense::channel_blocks(static_cast<size_t>(plain[1])));
+  dims.push_back(dense::kChannelBlock);
+  return dims;
+}
+
+namespace {
+
+Status check_blocked(const Dims& x, int64_t channels) {
+  if (x.rank() < 4 || channels < 1 || !(blocked_dims(plain_dims(x, channels)) == x))
+    return fail(ErrorCode::shape_mismatch, "{} is not {} channels in blocks", x.to_string(),
+                channels);
+  return {};
+}
+
+}  // namespace
+
+Status to_blocked(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  if (x.dims.rank() < 3)
+    return fail(ErrorCode::shape_mismatch, "{} has no spatial axes", x.dims.to_string());
+  HOLOGRAM_TRY(Tensor y, c.output(0, blocked_dims(x.dims)));
+  dense::to_blocked(x.dims[0], x.dims[1], x.dims.product(2, x.dims.rank()), x.as<float>(),
+                    y.as<float>(), c.threads());
+  return {};
+}
+
+// `channels` says how many there are.
+Status from_blocked(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const int64_t channels = c.integer("channels");
+  HOLOGRAM_CHECK(check_blocked(x.dims, channels));
+  const Dims dims = plain_dims(x.dims, channels);
+  HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  dense::from_blocked(dims[0], channels, dims.product(2, dims.rank()), x.as<float>(), y.as<float>(),
+                      c.threads());
+  return {};
+}
+
+// MaxPool and AveragePool (`kind`: "max", "average") with the attributes of those.
+Status blocked_pool(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const auto size = c.integers("kernel_shape");
+  const int64_t channels = x.dims.rank() < 4 ? 0 : x.dims[1] * int64_t(dense::kChannelBlock);
+  HOLOGRAM_CHECK(check_blocked(x.dims, channels));
+  const Dims in = plain_dims(x.dims, channels);
+  const size_t rank = size.size();
+  if (rank + 2 != in.rank() || rank > 2)
+    return fail(ErrorCode::shape_mismatch, "kernel_shape of {} axes for {}", rank,
+                x.dims.to_string());
+  HOLOGRAM_TRY(const Window w,
+               make_window(c, spatial_dims(in), Dims(size), c.integer("ceil_mode") != 0));
+  Dims out = {in[0], in[1]};
+  for (int64_t d : w.output) out.push_back(d);
+  HOLOGRAM_TRY(Tensor y, c.output(0, blocked_dims(out)));
+  auto at = [&](const Dims& dims, size_t axis, int64_t missing) {
+    return static_cast<size_t>(axis + rank < 2 ? missing : dims[axis + rank - 2]);
+  };
+  dense::pool({.kind = c.text("kind") == "max" ? dense::PoolKind::max : dense::PoolKind::average,
+               .layout = dense::Layout::blocked,
+               .batch = static_cast<size_t>(in[0]),
+               .channels = static_cast<size_t>(in[1]),
+               .in_height = at(w.input, 0, 1),
+               .in_width = at(w.input, 1, 1),
+               .out_height = at(w.output, 0, 1),
+               .out_width = at(w.output, 1, 1),
+               .kernel_height = at(w.size, 0, 1),
+               .kernel_width = at(w.size, 1, 1),
+               .stride_height = at(w.stride, 0, 1),
+               .stride_width = at(w.stride, 1, 1),
+               .pad_top = at(w.pad_begin, 0, 0),
+               .pad_left = at(w.pad_begin, 1, 0),
+               .pad_bottom = at(w.pad_end, 0, 0),
+               .pad_right = at(w.pad_end, 1, 0),
+               .dilation_height = at(w.dilation, 0, 1),
+               .dilation_width = at(w.dilation, 1, 1),
+               .include_pad = c.integer("count_include_pad") != 0,
+               .x = x.as<float>(),
+               .y = y.as<float>()},
+              c.threads());
+  return {};
+}
+
+Status blocked_global_average(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const size_t rank = x.dims.rank();
+  HOLOGRAM_CHECK(check_blocked(x.dims, rank < 4 ? 0 : x.dims[1] * int64_t(dense::kChannelBlock)));
+  Dims dims = Dims::filled(rank, 1);
+  dims[0] = x.dims[0];
+  dims[1] = x.dims[1];
+  dims[rank - 1] = x.dims[rank - 1];
+  HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  dense::global_average(dense::Layout::blocked, x.dims[0], x.dims[1] * dense::kChannelBlock,
+                        x.dims.product(2, rank - 1), x.as<float>(), y.as<float>(), c.threads());
+  return {};
+}
+
+// Inputs scale, bias?, X...: the X side by side along the channels, times a number a channel and
+// plus another, through an activation. scale and bias are [batch or 1, blocks, 1, ..., 16].
+Status blocked_scale(KernelContext& c) {
+  const size_t parts = c.input_count() < 2 ? 0 : c.input_count() - 2;
+  if (parts == 0 || parts > dense::ChannelScale::kMostParts)
+    return fail(ErrorCode::invalid_argument, "{} tensors to scale", parts);
+  dense::ChannelScale s;
+  const Dims& first = c.input(2).dims;
+  const size_t rank = first.rank();
+  if (rank < 4) return fail(ErrorCode::shape_mismatch, "{} is not blocked", first.to_string());
+  Dims out = first;
+  out[1] = 0;
+  for (size_t i = 0; i < parts; ++i) {
+    const Dims& dims = c.input(2 + i).dims;
+    bool fits = dims.rank() == rank && dims[0] == first[0];
+    for (size_t axis = 2; fits && axis < rank; ++axis) fits = dims[axis] == first[axis];
+    if (!fits)
+      return fail(ErrorCode::shape_mismatch, "{} beside {}", dims.to_string(), first.to_string());
+    s.parts[i] = {c.input(2 + i).as<float>(), static_cast<size_t>(dims[1])};
+    out[1] += dims[1];
+  }
+  const int64_t channels = out[1] * int64_t(dense::kChannelBlock);
+  for (size_t i = 0; i < 2; ++i) {
+    if (!c.has_input(i)) continue;
+    const int64_t count = c.input(i).count();
+    if (count != channels && (i != 0 || count != channels * out[0]))
+      return fail(ErrorCode::shape_mismatch, "{} for {}", c.input(i).dims.to_string(),
+                  out.to_string());
+  }
+  HOLOGRAM_TRY(s.activation, activation_named(c.text("activation")));
+  s.first = static_cast<float>(c.number("activation_first"));
+  s.second = static_cast<float>(c.number("activation_second"));
+  s.part_count = parts;
+  s.batch = static_cast<size_t>(out[0]);
+  s.pixels = static_cast<size_t>(out.product(2, rank - 1));
+  if (c.has_input(0)) {
+    s.scale = c.input(0).as<float>();
+    s.scale_batch = c.input(0).count() != channels ? static_cast<size_t>(channels) : 0;
+  }
+  if (c.has_input(1)) s.bias = c.input(1).as<float>();
+  HOLOGRAM_TRY(Tensor y, c.output(0, out));
+  s.y = y.as<float>();
+  dense::channel_scale(s, c.threads());
+  return {};
+}
+
+}  // namespace hologram::kernels

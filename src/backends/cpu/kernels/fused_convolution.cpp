@@ -1,0 +1,67 @@
+// hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
+// either layout, weights packed by the compiler or not.
+#include "backends/cpu/kernels/convolution.h"
+#include "backends/cpu/kernels/fused.h"
+
+namespace hologram::kernels {
+
+namespace dense = backends::dense;
+
+// Inputs X, W, B?, residual?. `weight_shape` is that of the weights before they were packed;
+// `packed` says that they are, for `algorithm` and the input's layout.
+Status fused_conv(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const bool blocked_in = c.integer("blocked_input") != 0;
+  const bool blocked_out = c.integer("blocked_output") != 0;
+  const Dims weights(c.integers("weight_shape"));
+  const int64_t groups = c.integer("group", 1);
+  if (weights.rank() < 3 || weights.rank() > 4 || groups < 1)
+    return fail(ErrorCode::shape_mismatch, "weights {}", weights.to_string());
+  const int64_t channels = weights[1] * groups;
+  const Dims in = blocked_in ? plain_dims(x.dims, channels) : x.dims;
+  if (in.rank() != weights.rank() || in[1] != channels || weights[0] % groups != 0 ||
+      (blocked_in && !(blocked_dims(in) == x.dims)))
+    return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
+                x.dims.to_string(), weights.to_string(), groups);
+  HOLOGRAM_TRY(const Window w, make_window(c, spatial_dims(in), spatial_dims(weights)));
+  Dims out = {in[0], weights[0]};
+  for (int64_t d : w.output) out.push_back(d);
+  HOLOGRAM_TRY(Tensor y, c.output(0, blocked_out ? blocked_dims(out) : out));
+  if (y.count() == 0) return {};
+  if (x.count() == 0)
+    return fail(ErrorCode::shape_mismatch, "an empty input {}", x.dims.to_string());
+
+  dense::Conv conv{.shape = dense_conv_shape(w, in, out, groups),
+                   .input_layout = blocked_in ? dense::Layout::blocked : dense::Layout::nchw,
+                   .output_layout = blocked_out ? dense::Layout::blocked : dense::Layout::nchw,
+                   .input = x.as<float>(),
+                   .output = y.as<float>()};
+  const int64_t algorithm = c.integer("algorithm");
+  if (algorithm < 0 || algorithm > 2)
+    return fail(ErrorCode::unsupported, "convolution algorithm {}", algorithm);
+  conv.shape.algorithm = static_cast<dense::ConvAlgorithm>(algorithm);
+  if (!dense::conv_supported(conv.shape, conv.input_layout, conv.output_layout))
+    return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
+                weights.to_string());
+  const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
+  if (c.integer("packed") != 0) {
+    if (c.input(1).bytes() != bytes)
+      return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
+                  c.input(1).bytes(), bytes);
+    conv.packed_weights = c.input(1).as<float>();
+  } else {
+    if (!(c.input(1).dims == weights))
+      return fail(ErrorCode::shape_mismatch, "weights {} where {} are expected",
+                  c.input(1).dims.to_string(), weights.to_string());
+    HOLOGRAM_TRY(auto packed, c.scratch<std::byte>(bytes));
+    auto* floats = reinterpret_cast<float*>(packed.data());
+    dense::pack_conv_weights(conv.shape, conv.input_layout, c.input(1).as<float>(), floats);
+    conv.packed_weights = floats;
+  }
+  HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_scratch_bytes(conv)));
+  dense::conv(conv, scratch.data(), c.threads());
+  return {};
+}
+
+}  // namespace hologram::kernels

@@ -1,0 +1,107 @@
+#include "compiler/pack_weights.h"
+
+#include <map>
+#include <tuple>
+
+#include "backends/cpu/dense/conv.h"
+#include "backends/cpu/dense/gemm.h"
+#include "graph/passes/value_uses.h"
+
+namespace hologram::compiler {
+namespace {
+
+namespace dense = backends::dense;
+using graph::Graph;
+using graph::Node;
+using graph::Tensor;
+using graph::ValueId;
+
+class Packer {
+ public:
+  explicit Packer(Graph& graph) : graph_(graph) {}
+
+  Status run() {
+    for (Node& node : graph_.nodes) {
+      for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(pack_weights(*sub.graph));
+      if (node.domain != "hologram") continue;
+      if (node.op == "MatMul" || node.op == "Conv") HOLOGRAM_CHECK(pack(node));
+    }
+    return {};
+  }
+
+ private:
+  // What decides the packed form beside the weights themselves.
+  using Key = std::tuple<ValueId, std::vector<int64_t>>;
+
+  Status pack(Node& node) {
+    const Tensor* weights = constant_of(graph_, node.inputs[1]);
+    if (!weights || weights->dtype != DType::f32 || node.attributes.integer("packed") != 0)
+      return {};
+    const Key key{node.inputs[1], form(node)};
+    auto found = packed_.find(key);
+    if (found == packed_.end()) {
+      HOLOGRAM_TRY(Tensor tensor,
+                   node.op == "Conv" ? pack_conv(node, *weights) : pack_product(node, *weights));
+      const std::string name = graph_.value(node.inputs[1]).name;
+      found = packed_.emplace(key, graph_.add_constant(std::move(tensor), name)).first;
+    }
+    node.inputs[1] = found->second;
+    node.attributes.set("packed", int64_t{1});
+    return {};
+  }
+
+  static std::vector<int64_t> form(const Node& node) {
+    const auto integer = [&](const char* name) { return node.attributes.integer(name); };
+    if (node.op == "MatMul") return {0, integer("transposed")};
+    std::vector<int64_t> form = {1, integer("blocked_input"), integer("algorithm"),
+                                 integer("group")};
+    for (const char* name : {"weight_shape", "dilations"})
+      for (int64_t value : node.attributes.integers(name)) form.push_back(value);
+    return form;
+  }
+
+  static Result<Tensor> allocate(size_t bytes) {
+    return Tensor::allocate(DType::f32, {static_cast<int64_t>(bytes / sizeof(float))});
+  }
+
+  static Result<Tensor> pack_product(const Node& node, const Tensor& weights) {
+    const auto k = static_cast<size_t>(node.attributes.integer("k"));
+    const auto n = static_cast<size_t>(node.attributes.integer("n"));
+    const bool transposed = node.attributes.integer("transposed") != 0;
+    HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bytes(k, n)));
+    dense::pack_b(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.as<float>(),
+                  ThreadPool::shared());
+    return packed;
+  }
+
+  static Result<Tensor> pack_conv(const Node& node, const Tensor& weights) {
+    const auto shape = node.attributes.integers("weight_shape");
+    const auto dilations = node.attributes.integers("dilations");
+    const bool plane = shape.size() == 4;
+    const auto groups = static_cast<size_t>(node.attributes.integer("group", 1));
+    const dense::ConvShape conv{
+        .in_channels = static_cast<size_t>(shape[1]) * groups,
+        .out_channels = static_cast<size_t>(shape[0]),
+        .kernel_height = static_cast<size_t>(plane ? shape[2] : 1),
+        .kernel_width = static_cast<size_t>(shape.back()),
+        .dilation_height = static_cast<size_t>(plane && !dilations.empty() ? dilations[0] : 1),
+        .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
+        .groups = groups,
+        .algorithm = static_cast<dense::ConvAlgorithm>(node.attributes.integer("algorithm"))};
+    const dense::Layout layout = node.attributes.integer("blocked_input") != 0
+                                     ? dense::Layout::blocked
+                                     : dense::Layout::nchw;
+    HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_weight_bytes(conv, layout)));
+    dense::pack_conv_weights(conv, layout, weights.as<float>(), packed.as<float>());
+    return packed;
+  }
+
+  Graph& graph_;
+  std::map<Key, ValueId> packed_;
+};
+
+}  // namespace
+
+Status pack_weights(Graph& graph) { return Packer(graph).run(); }
+
+}  // namespace hologram::compiler

@@ -1,0 +1,154 @@
+// Operators of the domain "hologram", which passes make and no model names. See kernels/fused.h.
+#include <algorithm>
+
+#include "graph/infer.h"
+#include "graph/ops/families.h"
+#include "graph/ops/window.h"
+
+namespace hologram::graph::ops {
+namespace {
+
+constexpr int64_t kBlock = 16;
+
+Shape plain(const Shape& blocked, Dim channels) {
+  std::vector<Dim> dims = blocked.dims();
+  dims.pop_back();
+  dims[1] = std::move(channels);
+  return Shape(std::move(dims));
+}
+
+Shape blocked(const Shape& plain) {
+  std::vector<Dim> dims = plain.dims();
+  dims[1] = ceil_div(dims[1], kBlock);
+  dims.push_back(kBlock);
+  return Shape(std::move(dims));
+}
+
+std::vector<Dim> to_dims(std::span<const int64_t> values) {
+  return std::vector<Dim>(values.begin(), values.end());
+}
+
+Status conv(InferContext& c) {
+  const auto weights = c.integers("weight_shape");
+  if (!c.shape(0) || weights.size() < 3) return {};
+  const bool from_blocks = c.integer("blocked_input") != 0;
+  const Shape x =
+      from_blocks ? plain(*c.shape(0), weights[1] * c.integer("group", 1)) : *c.shape(0);
+  if (x.rank() != weights.size())
+    return fail(ErrorCode::shape_mismatch, "input {} and weights of {} axes", x.to_string(),
+                weights.size());
+  HOLOGRAM_TRY(const Shape y, windowed_shape(c, x, weights[0], to_dims(weights.subspan(2)), false));
+  c.set_shape(0, c.integer("blocked_output") != 0 ? blocked(y) : y);
+  return {};
+}
+
+Status matmul(InferContext& c) {
+  if (c.attributes().has("shape")) {
+    c.set_shape(0, Shape(c.integers("shape")));
+    return {};
+  }
+  if (!c.shape(0) || c.shape(0)->rank() == 0) return {};
+  std::vector<Dim> dims = c.shape(0)->dims();
+  dims.back() = c.integer("n");
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+Status attention(InferContext& c) {
+  if (c.attributes().has("shape")) {
+    c.set_shape(0, Shape(c.integers("shape")));
+    return {};
+  }
+  const auto known = [&](std::string_view name) {
+    const int64_t value = c.integer(name, -1);
+    return value < 0 ? Dim(std::string("?")) : Dim(value);
+  };
+  const Dim batch = known("batch"), queries = known("queries");
+  const int64_t heads = c.integer("heads"), depth = c.integer("value_depth");
+  if (c.integer("merged") != 0)
+    c.set_shape(0, Shape(std::vector<Dim>{batch, queries, heads * depth}));
+  else if (c.integer("rows_first") != 0)
+    c.set_shape(0, Shape(std::vector<Dim>{batch, queries, heads, depth}));
+  else
+    c.set_shape(0, Shape(std::vector<Dim>{batch, heads, queries, depth}));
+  return {};
+}
+
+Status to_blocked(InferContext& c) {
+  if (c.shape(0)) c.set_shape(0, blocked(*c.shape(0)));
+  return {};
+}
+
+Status from_blocked(InferContext& c) {
+  if (c.shape(0)) c.set_shape(0, plain(*c.shape(0), c.integer("channels")));
+  return {};
+}
+
+Status pool(InferContext& c) {
+  if (!c.shape(0)) return {};
+  const Shape x = plain(*c.shape(0), (*c.shape(0))[1]);
+  HOLOGRAM_TRY(const Shape y, windowed_shape(c, x, x[1], to_dims(c.integers("kernel_shape")),
+                                             c.integer("ceil_mode") != 0));
+  std::vector<Dim> dims = y.dims();
+  dims.push_back(kBlock);
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+Status global_average(InferContext& c) {
+  if (!c.shape(0)) return {};
+  std::vector<Dim> dims = c.shape(0)->dims();
+  for (size_t i = 2; i + 1 < dims.size(); ++i) dims[i] = 1;
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+Status scale(InferContext& c) {
+  if (!c.shape(2)) return {};
+  std::vector<Dim> dims = c.shape(2)->dims();
+  for (size_t i = 3; i < c.input_count(); ++i) {
+    if (!c.shape(i)) return {};
+    dims[1] = dims[1] + (*c.shape(i))[1];
+  }
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
+constexpr char kEpilogue[] =
+    ", activation:s, activation_first:f, activation_second:f, residual_last:i";
+
+}  // namespace
+
+void add_dense(OperatorTable& table) {
+  auto add = [&](const char* name, std::string attributes, const char* signature, InferFunction f) {
+    table.add(name, "hologram")
+        .signature(signature)
+        .where("T", {DType::f32})
+        .attributes(attributes)
+        .infer(f)
+        .kernel(std::string("hologram.") + name);
+  };
+  const std::string epilogue = kEpilogue;
+  add("Conv",
+      "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i" +
+          epilogue,
+      "X:T, W:T, B:T?, residual:T? -> Y:T", conv);
+  add("MatMul", "k:i, n:i, packed:i, transposed:i, alpha:f, shape:is" + epilogue,
+      "A:T, B:T, bias:T?, residual:T? -> Y:T", matmul);
+  add("Attention",
+      "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
+      "k:is, v:is, rows_first:i, merged:i, shape:is",
+      "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
+  add("ToBlocked", "", "X:T -> Y:T", to_blocked);
+  add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);
+  add("Pool",
+      "kind:s, auto_pad:s, ceil_mode:i, count_include_pad:i, dilations:is, kernel_shape:is, "
+      "pads:is, strides:is",
+      "X:T -> Y:T", pool);
+  add("GlobalAveragePool", "", "X:T -> Y:T", global_average);
+  add("Scale", "activation:s, activation_first:f, activation_second:f",
+      "scale:T?, bias:T?, X:T... -> Y:T", scale);
+}
+
+}  // namespace hologram::graph::ops

@@ -1,0 +1,120 @@
+#include "graph/passes/fold_batch_norm.h"
+
+#include <cmath>
+
+#include "graph/passes/value_uses.h"
+
+namespace hologram::graph {
+namespace {
+
+// The values of an f32 constant that broadcasts along channels: one, or one a channel of a tensor
+// of `rank` axes.
+std::optional<std::vector<double>> per_channel(const Graph& graph, ValueId id, int64_t channels,
+                                               size_t rank) {
+  const Tensor* t = constant_of(graph, id);
+  if (!t || t->dtype != DType::f32 || t->dims.rank() > rank) return std::nullopt;
+  if (t->count() == 1) return std::vector<double>(static_cast<size_t>(channels), *t->as<float>());
+  if (t->count() != channels || t->dims.rank() + 1 < rank) return std::nullopt;
+  if (t->dims[t->dims.rank() - (rank - 1)] != channels) return std::nullopt;
+  return std::vector<double>(t->as<float>(), t->as<float>() + channels);
+}
+
+// What `node` does to the channels of `x`, its only operand that is not constant.
+std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, ValueId x,
+                                       int64_t channels, size_t rank) {
+  if (node.op == "BatchNormalization") {
+    if (node.inputs[0] != x) return std::nullopt;
+    return batch_norm_affine(graph, node);
+  }
+  const bool mul = node.op == "Mul", add = node.op == "Add", sub = node.op == "Sub";
+  const bool div = node.op == "Div";
+  if (!mul && !add && !sub && !div) return std::nullopt;
+  const size_t side = node.inputs[0] == x ? 0 : 1;
+  if ((sub || div) && side != 0) return std::nullopt;
+  auto values = per_channel(graph, node.inputs[1 - side], channels, rank);
+  if (!values) return std::nullopt;
+  ChannelAffine a{std::vector<double>(values->size(), 1), std::vector<double>(values->size(), 0)};
+  for (size_t i = 0; i < values->size(); ++i) {
+    const double v = (*values)[i];
+    if (mul) a.scale[i] = v;
+    if (div) a.scale[i] = 1 / v;
+    if (add) a.shift[i] = v;
+    if (sub) a.shift[i] = -v;
+  }
+  return a;
+}
+
+Result<bool> fold_once(Graph& graph) {
+  ValueUses uses(graph);
+  bool changed = false;
+  for (size_t index = 0; index < graph.nodes.size(); ++index) {
+    Node& conv = graph.nodes[index];
+    const bool transposed = conv.op == "ConvTranspose";
+    if (!conv.domain.empty() || (conv.op != "Conv" && !transposed)) continue;
+    const Tensor *w = constant_of(graph, conv.inputs[1]), *b = constant_of(graph, conv.input(2));
+    if (!w || w->dtype != DType::f32 || (conv.input(2) != kNoValue && !b)) continue;
+    if (transposed && conv.attributes.integer("group", 1) != 1) continue;
+    const int64_t channels = w->dims[transposed ? 1 : 0];
+    const size_t reader = uses.only_reader(conv.outputs[0]);
+    if (reader == ValueUses::kNone || !graph.nodes[reader].domain.empty()) continue;
+    Node& next = graph.nodes[reader];
+    const auto affine = affine_of(graph, next, conv.outputs[0], channels, w->dims.rank());
+    const Shape *before = shape_of(graph, conv.outputs[0]),
+                *after = next.outputs.empty() ? nullptr : shape_of(graph, next.outputs[0]);
+    if (!affine || !before || !after || before->rank() != after->rank()) continue;
+    HOLOGRAM_TRY(Tensor weights, Tensor::allocate(DType::f32, w->dims));
+    const int64_t inner = w->dims.product(transposed ? 2 : 1, w->dims.rank());
+    for (int64_t i = 0; i < w->count(); ++i) {
+      const auto channel = static_cast<size_t>(i / inner % channels);
+      weights.as<float>()[i] = static_cast<float>(w->as<float>()[i] * affine->scale[channel]);
+    }
+    HOLOGRAM_TRY(Tensor bias, Tensor::allocate(DType::f32, {channels}));
+    for (size_t c = 0; c < affine->scale.size(); ++c) {
+      const double old = b ? static_cast<double>(b->as<float>()[c]) : 0;
+      bias.as<float>()[c] = static_cast<float>(old * affine->scale[c] + affine->shift[c]);
+    }
+    const std::string name = graph.value(conv.inputs[1]).name;
+    conv.inputs.resize(3);
+    conv.inputs[1] = graph.add_constant(std::move(weights), name);
+    conv.inputs[2] = graph.add_constant(std::move(bias), name + "/bias");
+    conv.outputs[0] = next.outputs[0];
+    ValueUses::remove(next);
+    changed = true;
+  }
+  uses.sweep();
+  return changed;
+}
+
+}  // namespace
+
+std::optional<ChannelAffine> batch_norm_affine(const Graph& graph, const Node& node) {
+  if (node.op != "BatchNormalization" || !node.domain.empty() || node.outputs.size() != 1 ||
+      node.attributes.integer("training_mode") != 0)
+    return std::nullopt;
+  const Tensor* p[4];
+  for (size_t i = 0; i < 4; ++i) {
+    p[i] = constant_of(graph, node.input(i + 1));
+    if (!p[i] || p[i]->dtype != DType::f32 || p[i]->count() != p[0]->count()) return std::nullopt;
+  }
+  const double epsilon = node.attributes.number("epsilon", 1e-5);
+  ChannelAffine a;
+  for (int64_t i = 0; i < p[0]->count(); ++i) {
+    const auto at = [&](int parameter) {
+      return static_cast<double>(p[parameter]->as<float>()[i]);
+    };
+    a.scale.push_back(at(0) / std::sqrt(at(3) + epsilon));
+    a.shift.push_back(at(1) - at(2) * a.scale.back());
+  }
+  return a;
+}
+
+Status fold_batch_norm(Graph& graph) {
+  for (Node& node : graph.nodes)
+    for (Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(fold_batch_norm(*sub.graph));
+  for (bool changed = true; changed;) {
+    HOLOGRAM_TRY(changed, fold_once(graph));
+  }
+  return {};
+}
+
+}  // namespace hologram::graph

@@ -1,0 +1,245 @@
+#include "graph/passes/fuse_epilogue.h"
+
+#include <cmath>
+
+#include "graph/passes/value_uses.h"
+
+namespace hologram::graph {
+namespace {
+
+// Shapes that are the same whatever the symbols become; "?" is not the same as "?".
+bool surely_same(const Shape* a, const Shape* b) {
+  if (!a || !b || !(*a == *b)) return false;
+  for (const Dim& dim : *a)
+    if (dim.is_symbol() && dim.symbol() == "?") return false;
+  return true;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), uses_(graph) {}
+
+  Status run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!node.domain.empty() || node.outputs.size() != 1 || !is_f32(graph_, node.outputs[0]))
+        continue;
+      if (node.op == "Conv") fuse_conv(i);
+      if (node.op == "MatMul" || node.op == "Gemm") HOLOGRAM_CHECK(fuse_product(i));
+    }
+    uses_.sweep();
+    return {};
+  }
+
+ private:
+  // The operator being made, where it has come to, and what its epilogue holds so far.
+  struct Chain {
+    Node node;
+    size_t last;    // the node whose place it takes
+    ValueId value;  // the result so far
+    size_t channel_axis_from_end;
+    int64_t channels;
+    bool product = false, activated = false, reshaped = false;
+    std::vector<size_t> taken;
+
+    bool has(size_t input) const { return node.input(input) != kNoValue; }
+    void set(size_t input, ValueId id) {
+      if (node.inputs.size() <= input) node.inputs.resize(input + 1, kNoValue);
+      node.inputs[input] = id;
+    }
+  };
+
+  // A constant with a value for each channel, as a vector.
+  ValueId as_bias(ValueId id, const Chain& chain) {
+    const Tensor* t = constant_of(graph_, id);
+    const size_t from_end = chain.channel_axis_from_end;
+    if (!t || t->dtype != DType::f32 || t->count() != chain.channels || t->dims.rank() < from_end ||
+        t->dims[t->dims.rank() - from_end] != chain.channels)
+      return kNoValue;
+    const Shape* shape = shape_of(graph_, chain.value);
+    if (!shape || shape->rank() < t->dims.rank() || shape->rank() < from_end ||
+        (*shape)[shape->rank() - from_end] != Dim(chain.channels))
+      return kNoValue;
+    if (t->dims.rank() == 1) return id;
+    Tensor flat = *t;
+    flat.dims = {chain.channels};
+    return graph_.add_constant(std::move(flat), graph_.value(id).name);
+  }
+
+  // Takes one more node into the chain; false where it ends.
+  bool extend(Chain& chain) {
+    const size_t reader = uses_.only_reader(chain.value);
+    if (reader == ValueUses::kNone) return false;
+    const Node& next = graph_.nodes[reader];
+    if (next.domain != "" || next.outputs.size() != 1 || !is_f32(graph_, next.outputs[0]))
+      return false;
+    if (next.op == "Add") {
+      const ValueId other = next.inputs[next.inputs[0] == chain.value ? 1 : 0];
+      const bool plain = !chain.activated && !chain.has(3);
+      if (plain && !chain.has(2)) {
+        if (const ValueId bias = as_bias(other, chain); bias != kNoValue) {
+          chain.set(2, bias);
+          return take(chain, reader);
+        }
+      }
+      if (chain.has(3) || other == chain.value ||
+          !surely_same(shape_of(graph_, other), shape_of(graph_, chain.value)))
+        return false;
+      chain.set(3, other);
+      if (chain.activated) chain.node.attributes.set("residual_last", int64_t{1});
+      return take(chain, reader);
+    }
+    if (next.inputs[0] == chain.value && chain.product && is_reshape(graph_, next)) {
+      chain.reshaped = true;
+      return take(chain, reader);
+    }
+    if (chain.activated || next.inputs[0] != chain.value ||
+        !describe_activation(graph_, next, chain.node.attributes))
+      return false;
+    chain.activated = true;
+    return take(chain, reader);
+  }
+  bool take(Chain& chain, size_t reader) {
+    chain.taken.push_back(reader);
+    chain.last = reader;
+    chain.value = graph_.nodes[reader].outputs[0];
+    return true;
+  }
+
+  void finish(Chain& chain, size_t start) {
+    while (extend(chain)) {
+    }
+    chain.node.outputs = {chain.value};
+    ValueUses::remove(graph_.nodes[start]);
+    for (size_t index : chain.taken) ValueUses::remove(graph_.nodes[index]);
+    graph_.nodes[chain.last] = std::move(chain.node);
+  }
+
+  void fuse_conv(size_t index) {
+    Node& conv = graph_.nodes[index];
+    const ValueId output = conv.outputs[0];
+    const Shape *x = shape_of(graph_, conv.inputs[0]), *w = shape_of(graph_, conv.inputs[1]);
+    if (!x || !w || !w->is_static() || w->rank() != x->rank() || w->rank() < 3 || w->rank() > 4)
+      return;
+    for (const Dim& dim : *w)
+      if (dim.value() == 0) return;
+    const auto weights = w->to_vector();
+    if (!weights) return;
+    const int64_t groups = conv.attributes.integer("group", 1);
+    const Dim channels = (*x)[1];
+    // A mistake of the model is left for the plain operator to name.
+    if (groups < 1 || (*weights)[0] % groups != 0 ||
+        (!channels.is_symbol() && channels.value() != (*weights)[1] * groups))
+      return;
+    const Tensor* bias = constant_of(graph_, conv.input(2));
+    if (conv.input(2) != kNoValue && (!bias || bias->count() != (*weights)[0])) return;
+    Chain chain{.node = std::move(conv),
+                .last = index,
+                .value = output,
+                .channel_axis_from_end = w->rank() - 1,
+                .channels = (*weights)[0]};
+    chain.node.domain = "hologram";
+    chain.node.attributes.set("weight_shape", *weights);
+    finish(chain, index);
+  }
+
+  Status fuse_product(size_t index) {
+    const Node& node = graph_.nodes[index];
+    const bool gemm = node.op == "Gemm";
+    const Tensor* b = constant_of(graph_, node.inputs[1]);
+    const Shape *a = shape_of(graph_, node.inputs[0]), *y = shape_of(graph_, node.outputs[0]);
+    if (!b || b->dims.rank() != 2 || b->count() == 0 || !a || a->rank() < 2 || !y) return {};
+    const bool transposed = gemm && node.attributes.integer("transB") != 0;
+    const int64_t k = b->dims[transposed ? 1 : 0], n = b->dims[transposed ? 0 : 1];
+    if (a->dims().back() != Dim(k)) return {};
+    Chain chain{.node = {.op = "MatMul",
+                         .domain = "hologram",
+                         .name = node.name,
+                         .opset = node.opset,
+                         .inputs = {node.inputs[0], node.inputs[1]}},
+                .last = index,
+                .value = node.outputs[0],
+                .channel_axis_from_end = 1,
+                .channels = n,
+                .product = true};
+    Attributes& attributes = chain.node.attributes;
+    attributes.set("k", k);
+    attributes.set("n", n);
+    if (transposed) attributes.set("transposed", int64_t{1});
+    if (gemm) {
+      if (node.attributes.integer("transA") != 0) return {};
+      if (const double alpha = node.attributes.number("alpha", 1); alpha != 1)
+        attributes.set("alpha", alpha);
+      if (node.input(2) != kNoValue) {
+        const Tensor* c = constant_of(graph_, node.input(2));
+        if (node.attributes.number("beta", 1) != 1 || !c || c->dtype != DType::f32) return {};
+        const ValueId bias = as_bias(node.input(2), chain);
+        if (bias == kNoValue) return {};
+        chain.set(2, bias);
+      }
+    }
+    // Rows are rows, whatever the axes before them are called.
+    for (const Node* from = uses_.maker(chain.node.inputs[0]);
+         from && is_reshape(graph_, *from) && shape_of(graph_, from->inputs[0])->rank() > 0 &&
+         shape_of(graph_, from->inputs[0])->dims().back() == Dim(k);
+         from = uses_.maker(chain.node.inputs[0])) {
+      chain.node.inputs[0] = from->inputs[0];
+      chain.reshaped = true;
+    }
+    // The chain is finished before the shape can be named, so its value is read again here.
+    while (extend(chain)) {
+    }
+    if (chain.reshaped) {
+      HOLOGRAM_TRY(auto shape, shape_of(graph_, chain.value)->to_vector());
+      chain.node.attributes.set("shape", std::move(shape));
+    }
+    finish(chain, index);
+    return {};
+  }
+
+  Graph& graph_;
+  ValueUses uses_;
+};
+
+}  // namespace
+
+bool describe_activation(const Graph& graph, const Node& node, Attributes& attributes) {
+  if (!node.domain.empty()) return false;
+  std::string name = node.op;
+  double first = 0, second = 0;
+  const Attributes& a = node.attributes;
+  if (name == "Clip") {
+    const auto low = scalar_constant(graph, node.input(1));
+    const auto high = scalar_constant(graph, node.input(2));
+    if ((node.input(1) != kNoValue && !low) || (node.input(2) != kNoValue && !high)) return false;
+    first = low ? *low : -HUGE_VAL;
+    second = high ? *high : HUGE_VAL;
+    if (first > second) return false;
+  } else if (name == "LeakyRelu") {
+    first = a.number("alpha", 0.01);
+  } else if (name == "Elu") {
+    first = a.number("alpha", 1);
+  } else if (name == "Swish") {
+    first = a.number("alpha", 1);
+  } else if (name == "Gelu") {
+    if (a.text("approximate", "none") == "tanh") name = "GeluTanh";
+  } else if (name == "HardSigmoid") {
+    first = a.number("alpha", 0.2);
+    second = a.number("beta", 0.5);
+  } else if (name != "Relu" && name != "Sigmoid" && name != "Tanh" && name != "HardSwish" &&
+             name != "Softplus" && name != "Exp") {
+    return false;
+  }
+  attributes.set("activation", name);
+  if (first != 0) attributes.set("activation_first", first);
+  if (second != 0) attributes.set("activation_second", second);
+  return true;
+}
+
+Status fuse_epilogue(Graph& graph) {
+  for (Node& node : graph.nodes)
+    for (Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(fuse_epilogue(*sub.graph));
+  return Fuser(graph).run();
+}
+
+}  // namespace hologram::graph
