@@ -170,8 +170,7 @@ Status Frame::run_program(const LoadedStep& step, RunContext& context) {
     operands_.push_back(std::move(out));
   }
   const std::span<const Tensor> all(operands_);
-  Status status =
-      step.program->run(all.first(inputs), all.subspan(inputs), dims, *context.threads);
+  Status status = step.program->run(all.first(inputs), all.subspan(inputs), dims, *context.threads);
   operands_.clear();  // their claims on the blocks of values end here
   return status;
 }

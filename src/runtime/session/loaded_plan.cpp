@@ -4,30 +4,10 @@
 
 #include "backends/cpu/kernels/view.h"
 #include "isa/binary.h"
+#include "runtime/session/flat.h"
 
 namespace hologram::runtime {
 namespace {
-
-using kernels::Attribute;
-using kernels::Dims;
-using kernels::Tensor;
-
-std::string_view text(const flatbuffers::String* s) {
-  return s ? s->string_view() : std::string_view();
-}
-Ids ids(const flatbuffers::Vector<uint32_t>* v) { return v ? Ids(v->data(), v->size()) : Ids(); }
-
-template <typename T>
-std::vector<T> list(const flatbuffers::Vector<T>* v) {
-  return v ? std::vector<T>(v->begin(), v->end()) : std::vector<T>();
-}
-std::vector<std::string> texts(
-    const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* v) {
-  std::vector<std::string> result;
-  if (v)
-    for (const flatbuffers::String* s : *v) result.emplace_back(text(s));
-  return result;
-}
 
 DType innermost(const archive::Type* type) {
   while (type->element()) type = type->element();
@@ -68,24 +48,9 @@ class Loader {
 
   Status run() {
     const archive::Model& m = model_.archive.model();
-    if (m.constants())
-      for (const archive::Constant* c : *m.constants()) {
-        const auto dims = c->dims() ? std::span(c->dims()->data(), c->dims()->size())
-                                    : std::span<const int64_t>();
-        Tensor tensor{static_cast<DType>(c->dtype()), Dims(dims)};
-        if (tensor.dtype == DType::string) {
-          HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, texts(c->strings())));
-        } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
-          // Kernels never write to an input; the map is read-only.
-          tensor.data = const_cast<std::byte*>(model_.archive.constants().data()) + c->offset();
-        }
-        model_.constants.push_back(std::move(tensor));
-      }
     if (m.programs())
       for (const archive::Program* p : *m.programs()) {
-        const auto bytes = p->code() ? std::span(p->code()->data(), p->code()->size())
-                                     : std::span<const uint8_t>();
-        HOLOGRAM_TRY(const isa::Program program, isa::decode(std::as_bytes(bytes)));
+        HOLOGRAM_TRY(const isa::Program program, isa::decode(std::as_bytes(items(p->code()))));
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
       }
@@ -100,21 +65,20 @@ class Loader {
  private:
   Result<std::unique_ptr<LoadedPlan>> load(const archive::Plan& from) {
     auto plan = std::make_unique<LoadedPlan>();
+    plan->from = &from;
     const size_t count = from.values() ? from.values()->size() : 0;
     plan->values.reserve(count);
-    plan->initial.resize(count);
     for (uint32_t id = 0; id < count; ++id) {
       const archive::Value* v = from.values()->Get(id);
       plan->values.push_back({v->storage(), innermost(v->type()), v->source()});
       if (v->storage() != archive::Storage::constant) continue;
-      plan->initial[id] = kernels::Value(model_.constants[v->constant()]);
       const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
       if (tensor >= 0) plan->weights.push_back({id, static_cast<uint32_t>(tensor)});
     }
     load_memory(from, *plan);
-    plan->inputs = ids(from.inputs());
-    plan->outputs = ids(from.outputs());
-    const auto output_names = texts(from.output_names());
+    plan->inputs = items(from.inputs());
+    plan->outputs = items(from.outputs());
+    const auto output_names = copy(from.output_names());
     for (uint32_t id : plan->inputs)
       plan->input_ports.push_back(
           port(from.values()->Get(id)->type(), text(from.values()->Get(id)->name())));
@@ -125,7 +89,7 @@ class Loader {
     }
     if (!from.steps()) return plan;
     size_t outputs = 0;
-    for (const archive::Step* s : *from.steps()) outputs += ids(s->outputs()).size();
+    for (const archive::Step* s : *from.steps()) outputs += items(s->outputs()).size();
     plan->output_types.reserve(outputs);  // steps keep spans of it
     plan->steps.reserve(from.steps()->size());
     for (const archive::Step* s : *from.steps()) {
@@ -152,7 +116,8 @@ class Loader {
     }
     if (!symbolic) return;
     plan.blocks.reserve(from.blocks()->size());
-    for (const archive::Block* block : *from.blocks()) plan.blocks.push_back(ids(block->beside()));
+    for (const archive::Block* block : *from.blocks())
+      plan.blocks.push_back(items(block->beside()));
     plan.layout = static_cast<int32_t>(model_.symbolic_plans.size());
     model_.symbolic_plans.push_back(&plan);
   }
@@ -194,9 +159,9 @@ class Loader {
     LoadedStep step;
     step.name = text(from.name());
     step.label = text(from.kernel());
-    step.inputs = ids(from.inputs());
-    step.outputs = ids(from.outputs());
-    step.release = ids(from.release());
+    step.inputs = items(from.inputs());
+    step.outputs = items(from.outputs());
+    step.release = items(from.release());
     const size_t first_type = plan.output_types.size();
     for (uint32_t id : step.outputs) {
       if (id == kNoValue) return fail(ErrorCode::corrupt, "the plan is wrong: an output left out");
@@ -239,24 +204,11 @@ class Loader {
                       step.label);
         break;
     }
-    if (from.attributes())
-      for (const archive::Attribute* a : *from.attributes()) {
-        Attribute attribute{.name = std::string(text(a->name())),
-                            .kind = static_cast<Attribute::Kind>(a->kind()),
-                            .integer = a->integer(),
-                            .number = a->number(),
-                            .text = std::string(text(a->text())),
-                            .integers = list(a->integers()),
-                            .numbers = list(a->numbers()),
-                            .texts = texts(a->texts())};
-        if (attribute.kind == Attribute::Kind::tensor)
-          attribute.tensor = model_.constants[a->constant()];
-        step.attributes.put(std::move(attribute));
-      }
+    step.from = &from;
     step.first_frame = plan.child_frames;
     if (from.subplans())
       for (const archive::Subplan* s : *from.subplans()) {
-        LoadedSubplan sub{text(s->name()), nullptr, ids(s->outer()), ids(s->inner())};
+        LoadedSubplan sub{text(s->name()), nullptr, items(s->outer()), items(s->inner())};
         HOLOGRAM_TRY(sub.plan, load(*s->plan()));
         step.subplans.push_back(std::move(sub));
         ++plan.child_frames;

@@ -1,8 +1,10 @@
 // LoadedPlan: the plan of an archive with its kernels found, its programs prepared and its
-// constants in place. Immutable once loaded.
+// constants in place. Loading checks everything and is done while opening; what only a run needs is
+// put together by prepare(), before the first. Immutable from then on.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,7 +40,8 @@ struct LoadedStep {
   Control control = Control::none;
   Ids inputs, outputs, release;
   std::span<const DType> output_types;
-  kernels::Attributes attributes;
+  const archive::Step* from = nullptr;
+  kernels::Attributes attributes;  // prepared
   std::vector<LoadedSubplan> subplans;
   uint32_t first_frame = 0;  // of its subplans, among the frame's children
 
@@ -65,8 +68,9 @@ struct PortDim {
 using PortDims = std::vector<PortDim>;
 
 struct LoadedPlan {
+  const archive::Plan* from = nullptr;
   std::vector<LoadedValue> values;
-  std::vector<kernels::Value> initial;  // constants in their places, everything else empty
+  std::vector<kernels::Value> initial;  // prepared: constants in their places, the rest empty
   Ids inputs, outputs;
   std::vector<PortInfo> input_ports, output_ports;
   std::vector<LoadedStep> steps;
@@ -94,7 +98,7 @@ struct LoadedPlan {
 // What the plans of one archive share.
 struct LoadedModel {
   archive::Archive archive;
-  std::vector<kernels::Tensor> constants;
+  std::vector<kernels::Tensor> constants;  // prepared
   std::vector<kernels::Pointwise> programs;
   std::unique_ptr<LoadedPlan> plan;
   size_t symbols = 0;
@@ -103,6 +107,12 @@ struct LoadedModel {
   std::vector<PortDims> input_dims, output_dims;  // one a port; empty where the rank is not known
 
   static Result<std::unique_ptr<LoadedModel>> load(archive::Archive archive);
+  // Once; later calls give the same answer. Safe from any thread.
+  Status prepare();
+
+ private:
+  std::once_flag once_;
+  Status prepared_;
 };
 
 }  // namespace hologram::runtime

@@ -106,6 +106,7 @@ struct Session::Impl {
         return Lease(*this, std::move(run));
       }
     }
+    HOLOGRAM_CHECK(model->prepare());
     auto run = std::make_unique<Run>();
     HOLOGRAM_TRY(run->frame, Frame::create(*model->plan));
     run->results.reserve(model->plan->outputs.size());

@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/kernel.h"
+#include "support/hash.h"
 
 namespace hologram::kernels {
 namespace {
 
-std::vector<const Kernel*> make_table() {
+// Calls visit(kernel) for each.
+template <typename Visit>
+void for_each_kernel(Visit visit) {
   const std::span<const Kernel> families[] = {
       attention_kernels(),        cast_kernels(),           comparison_kernels(),
       convolution_kernels(),      fused_kernels(),          generator_kernels(),
@@ -20,25 +24,51 @@ std::vector<const Kernel*> make_table() {
       softmax_kernels(),          sorting_kernels(),        text_kernels(),
       training_kernels(),
   };
-  std::vector<const Kernel*> table;
   for (auto family : families)
-    for (const Kernel& kernel : family) table.push_back(&kernel);
+    for (const Kernel& kernel : family) visit(kernel);
+}
+
+// By name. Made when an archive is opened for the first time, so it hashes rather than sorts.
+class Index {
+ public:
+  Index() {
+    size_t count = 0;
+    for_each_kernel([&](const Kernel&) { ++count; });
+    slots_.resize(std::bit_ceil(2 * count));
+    for_each_kernel([&](const Kernel& kernel) { *slot(kernel.name) = &kernel; });
+  }
+  const Kernel* find(std::string_view name) { return *slot(name); }
+
+ private:
+  // Where the name is or would be.
+  const Kernel** slot(std::string_view name) {
+    size_t at = hash64(name);
+    while (true) {
+      const Kernel*& entry = slots_[at & (slots_.size() - 1)];
+      if (!entry || entry->name == name) return &entry;
+      ++at;
+    }
+  }
+  std::vector<const Kernel*> slots_;
+};
+
+std::vector<const Kernel*> sorted() {
+  std::vector<const Kernel*> table;
+  for_each_kernel([&](const Kernel& kernel) { table.push_back(&kernel); });
   std::ranges::sort(table, {}, &Kernel::name);
   return table;
 }
 
-const std::vector<const Kernel*>& table() {
-  static const std::vector<const Kernel*> kTable = make_table();
+}  // namespace
+
+std::span<const Kernel* const> all_kernels() {
+  static const std::vector<const Kernel*> kTable = sorted();
   return kTable;
 }
 
-}  // namespace
-
-std::span<const Kernel* const> all_kernels() { return table(); }
-
 const Kernel* find_kernel(std::string_view name) {
-  auto found = std::ranges::lower_bound(table(), name, {}, &Kernel::name);
-  return found != table().end() && (*found)->name == name ? *found : nullptr;
+  static Index index;
+  return index.find(name);
 }
 
 }  // namespace hologram::kernels

@@ -1,0 +1,69 @@
+// What a run needs of a plan and opening does not.
+#include "runtime/session/flat.h"
+#include "runtime/session/loaded_plan.h"
+
+namespace hologram::runtime {
+namespace {
+
+using kernels::Attribute;
+using kernels::Dims;
+using kernels::Tensor;
+
+Result<std::vector<Tensor>> constants_of(const archive::Archive& archive) {
+  std::vector<Tensor> constants;
+  if (!archive.model().constants()) return constants;
+  constants.reserve(archive.model().constants()->size());
+  for (const archive::Constant* c : *archive.model().constants()) {
+    Tensor tensor{static_cast<DType>(c->dtype()), Dims(items(c->dims()))};
+    if (tensor.dtype == DType::string) {
+      HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, copy(c->strings())));
+    } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
+      // Kernels never write to an input; the map is read-only.
+      tensor.data = const_cast<std::byte*>(archive.constants().data()) + c->offset();
+    }
+    constants.push_back(std::move(tensor));
+  }
+  return constants;
+}
+
+void prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
+  plan.initial.resize(plan.values.size());
+  for (uint32_t id = 0; id < plan.values.size(); ++id)
+    if (plan.values[id].storage == archive::Storage::constant)
+      plan.initial[id] =
+          kernels::Value(constants[static_cast<size_t>(plan.from->values()->Get(id)->constant())]);
+  for (LoadedStep& step : plan.steps) {
+    if (step.from->attributes())
+      for (const archive::Attribute* a : *step.from->attributes()) {
+        Attribute attribute{.name = std::string(text(a->name())),
+                            .kind = static_cast<Attribute::Kind>(a->kind()),
+                            .integer = a->integer(),
+                            .number = a->number(),
+                            .text = std::string(text(a->text())),
+                            .integers = copy(a->integers()),
+                            .numbers = copy(a->numbers()),
+                            .texts = copy(a->texts())};
+        if (attribute.kind == Attribute::Kind::tensor)
+          attribute.tensor = constants[static_cast<size_t>(a->constant())];
+        step.attributes.put(std::move(attribute));
+      }
+    for (LoadedSubplan& sub : step.subplans) prepare_plan(*sub.plan, constants);
+  }
+}
+
+}  // namespace
+
+Status LoadedModel::prepare() {
+  std::call_once(once_, [&] {
+    auto all = constants_of(archive);
+    if (!all) {
+      prepared_ = std::unexpected(std::move(all).error());
+      return;
+    }
+    constants = *std::move(all);
+    prepare_plan(*plan, constants);
+  });
+  return prepared_;
+}
+
+}  // namespace hologram::runtime
