@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "onnx/canonical.h"
+#include "onnx/gradient.h"
 #include "onnx/model.h"
 
 namespace hologram::onnx {
@@ -129,6 +130,8 @@ class Importer {
     if (auto f = functions_.find({domain, proto.op, proto.overload}); f != functions_.end())
       return inline_function(*f->second, proto, scope);
     if (proto.op == "Constant" && domain.empty()) return import_constant(proto, scope);
+    if (proto.op == "Gradient" && domain == "ai.onnx.preview.training")
+      return import_gradient(proto, scope);
     Node node;
     node.op = proto.op;
     node.domain = domain;
@@ -163,6 +166,45 @@ class Importer {
     }
     HOLOGRAM_CHECK(canonicalise(*scope.graph, node));
     scope.graph->nodes.push_back(std::move(node));
+    return {};
+  }
+
+  // The only operator that names values of its graph: xs, zs and y.
+  Status import_gradient(const NodeProto& proto, Scope& scope) {
+    GradientRequest request;
+    request.name = scope.prefix + std::string(proto.name);
+    if (auto opset = scope.opsets->find(proto.domain); opset != scope.opsets->end())
+      request.opset = static_cast<int>(opset->second);
+    auto named = [&](std::string_view name) -> Result<ValueId> {
+      if (auto found = scope.names.find(name); found != scope.names.end()) return found->second;
+      return fail(ErrorCode::corrupt, "'{}' is not a value of this graph", name);
+    };
+    for (const char* attribute : {"xs", "zs", "y"})
+      for (const AttributeProto& a : proto.attributes) {
+        if (a.name != attribute) continue;
+        for (std::string_view name : a.texts) {
+          HOLOGRAM_TRY(const ValueId id, named(name));
+          request.sources.push_back(id);
+        }
+        if (a.name == "xs") request.differentiated = request.sources.size();
+        if (a.name == "y") {
+          HOLOGRAM_TRY(request.y, named(a.text));
+        }
+      }
+    if (request.y == kNoValue || request.differentiated == 0 ||
+        request.sources.size() != proto.inputs.size() ||
+        proto.outputs.size() > request.differentiated)
+      return fail(ErrorCode::corrupt,
+                  "{} xs and zs, {} inputs and {} outputs; y, one input for each and one output "
+                  "for each of the xs are expected",
+                  request.sources.size(), proto.inputs.size(), proto.outputs.size());
+    for (std::string_view name : proto.inputs) {
+      HOLOGRAM_TRY(const ValueId id, find(scope, name));
+      request.arguments.push_back(id);
+    }
+    HOLOGRAM_TRY(const auto results, add_gradient(*scope.graph, request));
+    for (size_t i = 0; i < proto.outputs.size(); ++i)
+      if (!proto.outputs[i].empty()) HOLOGRAM_CHECK(define(scope, proto.outputs[i], results[i]));
     return {};
   }
 

@@ -7,7 +7,37 @@
 #include "image/image.h"
 #include "isolate.h"
 #include "known.h"
+#include "page.h"
 #include "report.h"
+#include "support/file.h"
+
+namespace {
+
+// The page from the lists, written or compared; the exit code.
+int page(const std::vector<std::string>& lists, const std::string& file, bool write) {
+  using namespace hologram;
+  std::vector<conformance::Known> suites;
+  for (const std::string& list : lists) {
+    auto known = conformance::read_known(list);
+    if (!known) {
+      fmt::print(stderr, "{}\n", known.error().to_string());
+      return 2;
+    }
+    suites.push_back(*std::move(known));
+  }
+  const std::string text = conformance::conformance_page(suites);
+  if (!write) {
+    const auto found = read_text_file(file);
+    if (found && *found == text) return 0;
+    fmt::print("{} is not what the lists and the operator table say: ./dev conformance\n", file);
+    return 1;
+  }
+  const Status status = write_file(file, std::string_view(text));
+  if (!status) fmt::print(stderr, "{}\n", status.error().to_string());
+  return status ? 0 : 2;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace hologram::conformance;
@@ -16,11 +46,15 @@ int main(int argc, char** argv) {
   app.footer(
       "Example: hologram-conformance /usr/share/libonnx-testdata/data/node --filter softmax "
       "--list-failures");
-  std::vector<std::string> folders;
+  std::vector<std::string> folders, lists;
+  std::string write_page, check_page;
   std::string filter, json, known, write_known_to;
   bool list = false, quiet = false, in_process = false;
   unsigned jobs = 2, seconds = 60;
-  app.add_option("suites", folders, "Folders of NAME/model.onnx, or one such NAME")->required();
+  app.add_option("suites", folders, "Folders of NAME/model.onnx, or one such NAME");
+  app.add_option("--lists", lists, "Lists of --known for the page");
+  app.add_option("--write-docs", write_page, "Write the page of those lists and the operators");
+  app.add_option("--check-docs", check_page, "Succeed when that page is what it should be");
   app.add_option("--filter", filter, "Only cases whose name contains this");
   app.add_option("--json", json, "Write every result to this file");
   app.add_option("--known", known, "Succeed when just the cases that this file lists do not pass");
@@ -31,6 +65,13 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", jobs, "Cases run side by side")->capture_default_str();
   app.add_option("--timeout", seconds, "Seconds a case may take")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+
+  if (!write_page.empty()) return page(lists, write_page, true);
+  if (!check_page.empty()) return page(lists, check_page, false);
+  if (folders.empty()) {
+    fmt::print(stderr, "name a suite; see --help\n");
+    return 2;
+  }
 
   std::vector<Entry> entries;
   std::vector<std::filesystem::path> cases;

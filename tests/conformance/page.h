@@ -1,0 +1,12 @@
+// docs/conformance.md, from the lists of what does not pass and the operator table.
+#pragma once
+
+#include <string>
+
+#include "known.h"
+
+namespace hologram::conformance {
+
+std::string conformance_page(const std::vector<Known>& suites);
+
+}  // namespace hologram::conformance
