@@ -10,6 +10,8 @@
 #include "graph/passes/dead_code.h"
 #include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/fold_patterns.h"
+#include "graph/passes/fold_rotary.h"
+#include "graph/passes/fuse_attention.h"
 #include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/fuse_pointwise.h"
 #include "graph/passes/identities.h"
@@ -76,6 +78,11 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(step("remove dead code", clean));
   HOLOGRAM_CHECK(optimisation("fold patterns", [&] {
     graph::fold_patterns(graph);
+    return clean();
+  }));
+  HOLOGRAM_CHECK(optimisation("fuse attention", [&]() -> Status {
+    HOLOGRAM_CHECK(graph::fold_rotary(graph));
+    HOLOGRAM_CHECK(graph::fuse_attention(graph));
     return clean();
   }));
   HOLOGRAM_CHECK(optimisation("fold batch norm", [&] { return graph::fold_batch_norm(graph); }));

@@ -138,7 +138,7 @@ void add_dense(OperatorTable& table) {
       "A:T, B:T, bias:T?, residual:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
-      "k:is, v:is, rows_first:i, merged:i, shape:is",
+      "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);

@@ -126,7 +126,9 @@ Status fused_attention(KernelContext& c) {
                      .k_strides = strides(ks),
                      .v_strides = strides(vs),
                      .out_strides = strides(out),
-                     .scale = static_cast<float>(c.number("scale", 1))};
+                     .scale = static_cast<float>(c.number("scale", 1)),
+                     .causal = c.integer("causal") != 0,
+                     .causal_offset = keys - queries};
   if (c.has_input(3)) HOLOGRAM_CHECK(set_mask(c, a));
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::attention_scratch_bytes(a)));
   dense::attention(a, scratch.data(), c.threads());
