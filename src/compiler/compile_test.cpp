@@ -3,27 +3,13 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <thread>
 
+#include "compiler/count_allocations.h"
 #include "runtime/session/session.h"
 #include "support/aligned.h"
-
-// Every allocation of this program is counted.
-namespace {
-std::atomic<int64_t> allocations{0};
-}
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size ? size : 1)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace hologram::compiler {
 namespace {
@@ -133,9 +119,9 @@ TEST(Compile, AllocatesNothingAfterTheFirstRunOfAShape) {
     const std::vector inputs{Value(tensor<float>({8, 3}, std::vector<float>(24, 0.25f)))};
     const std::vector outputs{*Tensor::allocate(DType::f32, {8, 2})};
     ASSERT_TRUE(session->run_into(inputs, outputs).has_value());
-    const int64_t before = allocations;
+    const int64_t before = allocations();
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(session->run_into(inputs, outputs).has_value());
-    EXPECT_EQ(allocations - before, 0) << (batch ? "static" : "symbolic");
+    EXPECT_EQ(allocations() - before, 0) << (batch ? "static" : "symbolic");
   }
 }
 

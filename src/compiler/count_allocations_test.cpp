@@ -1,0 +1,43 @@
+#include "compiler/count_allocations.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "support/aligned.h"
+
+namespace {
+std::atomic<int64_t> count{0};
+}
+
+void* operator new(size_t size) {
+  ++count;
+  if (void* p = std::malloc(size ? size : 1)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+// Takes the C library's place in this program.
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  ++count;
+  void* p = nullptr;
+  return posix_memalign(&p, alignment, size) == 0 ? p : nullptr;
+}
+
+namespace hologram::compiler {
+
+int64_t allocations() { return count; }
+
+TEST(CountAllocations, SeesBothKinds) {
+  const int64_t before = allocations();
+  ::operator delete(::operator new(4));
+  EXPECT_GE(allocations(), before + 1);
+  const int64_t between = allocations();
+  EXPECT_TRUE(AlignedBytes::allocate(1000).has_value());
+  EXPECT_GE(allocations(), between + 1);
+}
+
+}  // namespace hologram::compiler
