@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -149,7 +150,8 @@ Status compile_once(const CompileArguments& arguments) {
                 files.size());
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   if (arguments.check) {
-    fmt::print("{} kernels in {} files are right ({:.0f} ms)\n", kernels, files.size(),
+    fmt::print("{} kernel{} in {} file{} {} right ({:.0f} ms)\n", kernels, kernels == 1 ? "" : "s",
+               files.size(), files.size() == 1 ? "" : "s", kernels == 1 ? "is" : "are",
                took.count());
     return {};
   }
@@ -157,7 +159,7 @@ Status compile_once(const CompileArguments& arguments) {
   return write_archive(results, arguments.output.empty() ? "kernels.holo" : arguments.output);
 }
 
-// The newest change among the sources; sources that come and go count too.
+// When each source last changed; sources that come and go count too.
 std::map<fs::path, fs::file_time_type> times_of(const std::vector<std::string>& paths) {
   std::map<fs::path, fs::file_time_type> times;
   if (auto files = find_kernel_sources(paths))
@@ -168,20 +170,32 @@ std::map<fs::path, fs::file_time_type> times_of(const std::vector<std::string>& 
   return times;
 }
 
-Status compile(const CompileArguments& arguments) {
-  if (!arguments.watch) return compile_once(arguments);
+// Set by Ctrl-C: what is being compiled is finished and written whole.
+volatile std::sig_atomic_t stop_watching = 0;
+
+Status watch(const CompileArguments& arguments) {
   HOLOGRAM_TRY(const auto files, find_kernel_sources(arguments.paths));
-  fmt::print("watching {} files; stop with Ctrl-C\n", files.size());
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop_watching = 1; });
+  fmt::print("watching {} file{}; stop with Ctrl-C\n", files.size(), files.size() == 1 ? "" : "s");
   std::map<fs::path, fs::file_time_type> seen;
-  for (;;) {
+  while (!stop_watching) {
     if (auto now = times_of(arguments.paths); now != seen) {
+      for (const auto& [file, time] : now)
+        if (!seen.empty() && (!seen.contains(file) || seen[file] != time))
+          fmt::print("changed: {}\n", file.string());
       seen = std::move(now);
       if (const Status done = compile_once(arguments); !done)
         fmt::print(stderr, "error: {}\n", done.error().message());
       std::fflush(stdout);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+  fmt::print("stopped\n");
+  return {};
+}
+
+Status compile(const CompileArguments& arguments) {
+  return arguments.watch ? watch(arguments) : compile_once(arguments);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "lang/compile.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -22,6 +23,16 @@ Result<std::vector<CompiledKernel>> compile_source(std::string_view source, std:
   }
   std::vector<CompiledKernel> out;
   for (ir::Kernel& kernel : kernels) {
+    const Position begin =
+        std::ranges::find(module.functions, kernel.name, &ast::Function::name)->at;
+    if (const uint64_t size = expanded_size(kernel); size > kMaximumSize) {
+      diagnostics.add(begin,
+                      fmt::format("kernel '{}' is too large: {} operations with its helpers "
+                                  "written out, at most {}",
+                                  kernel.name, size, kMaximumSize),
+                      "call helpers in a loop rather than many times, or make several kernels");
+      continue;
+    }
     // The checker's own work is held to the rules that any front end's is.
     if (Status valid = validate(kernel); !valid)
       return fail(ErrorCode::internal, "{}: {}", file, valid.error().message());
@@ -35,7 +46,10 @@ Result<std::vector<CompiledKernel>> compile_source(std::string_view source, std:
                       "the if or loop");
       continue;
     }
-    if (!program) return std::unexpected(std::move(program).error());
+    if (!program) {
+      diagnostics.add(begin, program.error().message(), "make several kernels of it");
+      continue;
+    }
     HOLOGRAM_TRY(auto launch, lower_launch(kernel));
     out.push_back({std::move(kernel), *std::move(program), std::move(launch)});
   }

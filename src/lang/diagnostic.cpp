@@ -5,36 +5,35 @@
 namespace hologram::lang {
 namespace {
 
-std::string_view line_of(std::string_view source, uint32_t line) {
-  size_t begin = 0;
-  for (uint32_t i = 1; i < line; ++i) {
-    const size_t end = source.find('\n', begin);
-    if (end == std::string_view::npos) return {};
+std::vector<std::string_view> lines_of(std::string_view source) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin <= source.size();) {
+    const size_t end = std::min(source.find('\n', begin), source.size());
+    std::string_view text = source.substr(begin, end - begin);
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    lines.push_back(text);
     begin = end + 1;
   }
-  std::string_view text = source.substr(begin, source.find('\n', begin) - begin);
-  if (text.ends_with('\r')) text.remove_suffix(1);
-  return text;
+  return lines;
 }
 
 }  // namespace
 
 void Diagnostics::add(Position at, std::string message, std::string hint) {
-  for (const Diagnostic& d : list_)
-    if (d.at == at) return;
-  list_.push_back({at, std::move(message), std::move(hint)});
+  if (places_.insert(at).second) list_.push_back({at, std::move(message), std::move(hint)});
 }
 
 std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> list = list_;
-  std::ranges::stable_sort(list, {}, &Diagnostic::at);
+  std::ranges::sort(list, {}, &Diagnostic::at);  // no two at one place
   return list;
 }
 
 std::string Diagnostics::render() const {
+  const std::vector<std::string_view> lines = lines_of(source_);
   std::string out;
   for (const Diagnostic& d : sorted()) {
-    const std::string_view line = line_of(source_, d.at.line);
+    const std::string_view line = d.at.line <= lines.size() ? lines[d.at.line - 1] : "";
     out += fmt::format("{}:{}:{}: error: {}\n    {}\n    ", file_, d.at.line, d.at.column,
                        d.message, line);
     // Tabs stay tabs so that the caret stands under its column whatever a tab's width.

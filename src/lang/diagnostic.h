@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,7 @@ class Diagnostics {
   std::string_view file_;
   std::string_view source_;
   std::vector<Diagnostic> list_;
+  std::set<Position> places_;
 };
 
 }  // namespace hologram::lang

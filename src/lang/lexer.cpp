@@ -79,7 +79,8 @@ class Lexer {
       indents_.push_back(width);
       push(TokenKind::indent, "");
     } else if (width < indents_.back()) {
-      while (width < indents_.back()) {
+      // A line between two levels stays in the inner one: the outermost level is always 0.
+      while (width < indents_.back() && width <= indents_[indents_.size() - 2]) {
         indents_.pop_back();
         push(TokenKind::dedent, "");
       }

@@ -21,7 +21,8 @@ namespace hologram::lang {
 Result<isa::Program> lower(const ir::Kernel& kernel, Position* where = nullptr);
 
 // The kernel's launch sizes as a program: the kernel's parameters, then the array `launch__` of
-// six u64 that its one thread writes: threads along x, y and z, then the block's size. Nothing when the kernel does not say.
+// six u64 that its one thread writes: threads along x, y and z, then the block's size. Nothing when
+// the kernel does not say.
 Result<std::optional<isa::Program>> lower_launch(const ir::Kernel& kernel);
 
 // The name of the hidden parameter that carries an extent.

@@ -459,10 +459,11 @@ Result<isa::Program> lower(const ir::Kernel& kernel, Position* where) {
     // "kernel 'x': instruction 12 (barrier): ...": the verifier knows instructions, we know lines.
     const std::string& text = program.error().message();
     constexpr std::string_view kWord = "instruction ";
-    size_t number = 0;
-    if (const size_t at = text.find(kWord); at != std::string::npos)
+    if (const size_t at = text.find(kWord); at != std::string::npos) {
+      size_t number = 0;
       std::from_chars(text.data() + at + kWord.size(), text.data() + text.size(), number);
-    *where = final.place_of(number);
+      *where = final.place_of(number);
+    }
   }
   return program;
 }

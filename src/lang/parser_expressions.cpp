@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "lang/parser_impl.h"
 
@@ -11,6 +12,16 @@ using Kind = ast::Expr::Kind;
 namespace {
 
 constexpr int kMaximumNesting = 150;
+// Levels of one expression's tree, and links of a chain such as a + b + c, which is a tree as deep.
+// The IR has at most two levels for one, and takes 500 (validate.cpp).
+constexpr size_t kDeepest = 140;
+
+// The IR has chains, arguments of min() and the like one inside the other.
+size_t depth_of(const Expr& e) {
+  size_t deepest = 0;
+  for (const Expr& child : e.children) deepest = std::max(deepest, depth_of(child));
+  return deepest + std::max<size_t>(1, e.children.size() > 2 ? e.children.size() : 0);
+}
 
 constexpr std::array<std::string_view, 35> kKeywords = {
     "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
@@ -51,7 +62,25 @@ Parser::Nesting::Nesting(Parser& p) : parser(p) {
   }
 }
 
+void Parser::check_length(size_t links) {
+  if (links > kDeepest) reject(peek().at, "this expression is too long", "split it with variables");
+}
+
 Expr Parser::expression() {
+  const bool outermost = std::exchange(in_expression_, true);
+  struct Leave {
+    ~Leave() { in_expression = !outermost; }
+    bool& in_expression;
+    bool outermost;
+  } leave{in_expression_, outermost};
+  const Position at = peek().at;
+  Expr whole = conditional();
+  if (outermost && depth_of(whole) > kDeepest)
+    reject(at, "this is nested too deeply", "split the expression with variables");
+  return whole;
+}
+
+Expr Parser::conditional() {
   Nesting nesting(*this);
   if (peek().is("lambda"))
     reject(peek().at, "lambda is not supported", "write a function with @inline above it");
@@ -75,7 +104,10 @@ Expr Parser::or_expression() {
   if (!peek().is("or")) return first;
   Expr all{Kind::logical, first.at, "or", {}};
   all.children.push_back(std::move(first));
-  while (accept("or")) all.children.push_back(and_expression());
+  while (accept("or")) {
+    check_length(all.children.size());
+    all.children.push_back(and_expression());
+  }
   return all;
 }
 
@@ -84,7 +116,10 @@ Expr Parser::and_expression() {
   if (!peek().is("and")) return first;
   Expr all{Kind::logical, first.at, "and", {}};
   all.children.push_back(std::move(first));
-  while (accept("and")) all.children.push_back(not_expression());
+  while (accept("and")) {
+    check_length(all.children.size());
+    all.children.push_back(not_expression());
+  }
   return all;
 }
 
@@ -107,6 +142,7 @@ Expr Parser::comparison() {
       reject(token.at, "the operator is is not supported", "compare with == or !=");
     constexpr std::array<std::string_view, 6> kComparisons = {"<", ">", "<=", ">=", "==", "!="};
     if (token.kind != TokenKind::op || !contains(kComparisons, token.text)) break;
+    check_length(chain.children.size());
     chain.operators.push_back(take().text);
     chain.children.push_back(binary(0));
   }
@@ -117,7 +153,8 @@ Expr Parser::comparison() {
 Expr Parser::binary(int level) {
   if (level == static_cast<int>(kLevels.size())) return unary();
   Expr left = binary(level + 1);
-  for (;;) {
+  for (size_t links = 0;; ++links) {
+    check_length(links);
     const Token& token = peek();
     if (token.kind != TokenKind::op || token.text.empty() || !contains(kLevels[level], token.text))
       return left;
@@ -152,7 +189,8 @@ Expr Parser::power() {
 Expr Parser::postfix() {
   if (peek().is("await")) reject(peek().at, "await is not supported", "kernels run to their end");
   Expr value = atom();
-  for (;;) {
+  for (size_t links = 0;; ++links) {
+    check_length(links);
     if (peek().is("(")) {
       value = call(std::move(value));
     } else if (peek().is("[")) {
@@ -177,6 +215,7 @@ Expr Parser::call(Expr callee) {
   while (!peek().is(")")) {
     if (peek().kind == TokenKind::name && peek(1).is("="))
       reject(peek().at, "keyword arguments are not supported", "pass the arguments by position");
+    check_length(result.children.size());
     result.children.push_back(expression());
     if (peek().is("for") || peek().is("async"))
       reject(peek().at, "comprehensions are not supported", "write a for loop");

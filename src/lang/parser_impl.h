@@ -65,6 +65,9 @@ class Parser {
 
   // Expressions (parser_expressions.cpp).
   ast::Expr expression();
+  ast::Expr conditional();
+  // Rejects a chain of too many links, which is a tree as deep.
+  void check_length(size_t links);
   ast::Expr or_expression();
   ast::Expr and_expression();
   ast::Expr not_expression();
@@ -88,6 +91,7 @@ class Parser {
   Diagnostics& diagnostics_;
   size_t position_ = 0;
   int depth_ = 0;
+  bool in_expression_ = false;
 };
 
 template <typename List>

@@ -330,6 +330,7 @@ Stmt Parser::assignment_or_expression() {
 }
 
 Stmt Parser::if_statement() {
+  Nesting nesting(*this);  // an elif is an if inside the else
   Stmt s{Stmt::Kind::if_, take().at};
   s.value = expression();
   s.has_value = true;

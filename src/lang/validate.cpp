@@ -50,25 +50,33 @@ class Validator {
 
   void run() {
     if (!is_identifier(kernel_.name)) broken("'{}' is not a name", kernel_.name);
-    for (ir::Function& f : kernel_.functions) {
+    for (size_t i = 0; i < kernel_.functions.size(); ++i) {
+      At at(*this, fmt::format("functions[{}]", i));
+      ir::Function& f = kernel_.functions[i];
       if (!is_identifier(f.name)) broken("'{}' is not a name", f.name);
       if (find_intrinsic(f.name)) broken("function '{}' has an intrinsic's name", f.name);
       if (!functions_.emplace(f.name, &f).second) broken("two functions are named '{}'", f.name);
     }
-    for (ir::Function& f : kernel_.functions) {
-      At at(*this, fmt::format("functions.{}", f.name));
+    for (size_t i = 0; i < kernel_.functions.size(); ++i) {
+      At at(*this, fmt::format("functions[{}]", i));
+      ir::Function& f = kernel_.functions[i];
       function_ = &f;
       begin(f.params);
       statements(f.body, "body");
       if (f.result && falls_through(f.body)) broken("the function can end without a result");
     }
     check_recursion();
+    if (const uint64_t size = expanded_size(kernel_); size > kMaximumSize)
+      broken("with its functions written out it has {} nodes, at most {}", size, kMaximumSize);
     function_ = nullptr;
     begin(kernel_.params);
-    for (const ir::Param& p : kernel_.params)
+    for (size_t i = 0; i < kernel_.params.size(); ++i) {
+      At at(*this, fmt::format("params[{}]", i));
+      const ir::Param& p = kernel_.params[i];
       for (const ir::Param& q : kernel_.params)
         if (p.name.starts_with(q.name + "_shape"))
           broken("parameter '{}' has a name that is kept for the shape of '{}'", p.name, q.name);
+    }
     if (kernel_.launch) launch(*kernel_.launch);
     statements(kernel_.body, "body");
   }
@@ -99,7 +107,9 @@ class Validator {
   void begin(const std::vector<ir::Param>& params) {
     names_.clear();
     loops_ = depth_ = 0;
-    for (const ir::Param& p : params) {
+    for (size_t i = 0; i < params.size(); ++i) {
+      At at(*this, fmt::format("params[{}]", i));
+      const ir::Param& p = params[i];
       if (p.rank > ir::kMaximumRank)
         broken("'{}' has {} dimensions, at most {}", p.name, p.rank, ir::kMaximumRank);
       declare(p.name, p.type, p.rank);
@@ -129,8 +139,12 @@ class Validator {
       threads *= b;
     }
     if (threads > 1024) broken("a block has at most 1024 threads, not {}", threads);
-    for (Expr& e : launch.threads) {
-      if (!is_integer(value(e, "threads"))) broken("a number of threads is an integer");
+    for (size_t i = 0; i < launch.threads.size(); ++i) {
+      Expr& e = launch.threads[i];
+      const std::string field = fmt::format("threads[{}]", i);
+      const DType type = value(e, field);
+      At here(*this, field);
+      if (!is_integer(type)) broken("a number of threads is an integer");
       on_host(e);
     }
   }
@@ -144,7 +158,7 @@ class Validator {
   // ---- statements
 
   void statements(std::vector<Stmt>& list, const char* field) {
-    if (++depth_ > 100) broken("statements are nested too deeply");
+    if (++depth_ > 200) broken("statements are nested too deeply");
     for (size_t i = 0; i < list.size(); ++i) {
       At at(*this, fmt::format("{}[{}]", field, i));
       statement(list[i]);
@@ -282,7 +296,7 @@ class Validator {
   }
 
   // An expression that must give a value.
-  DType value(Expr& e, const char* field) {
+  DType value(Expr& e, const std::string& field) {
     expression(e, field);
     if (!e.type) {
       At at(*this, field);
@@ -291,9 +305,9 @@ class Validator {
     return *e.type;
   }
 
-  void expression(Expr& e, const char* field) {
+  void expression(Expr& e, const std::string& field) {
     At at(*this, field);
-    if (++depth_ > 400) broken("expressions are nested too deeply");
+    if (++depth_ > 500) broken("expressions are nested too deeply");
     switch (e.kind) {
       case Kind::literal:
         literal(e);
@@ -315,7 +329,7 @@ class Validator {
       case Kind::index: {
         const Name array = lookup(e.name, true);
         args(e, array.rank);
-        indices(e, 0, array.rank);
+        indices(e, 0, array.rank, "indices");
         e.type = array.type;
         break;
       }
@@ -345,10 +359,15 @@ class Validator {
     if (e.args.size() != wanted) broken("{} operands are needed, not {}", wanted, e.args.size());
   }
 
-  void indices(Expr& e, size_t first, size_t count) {
-    for (size_t i = first; i < first + count; ++i)
-      if (!is_integer(value(e.args[i], "index"))) broken("an index is an integer");
+  void indices(Expr& e, size_t first, size_t count, const char* field) {
+    for (size_t i = first; i < first + count; ++i) {
+      const std::string place = fmt::format("{}[{}]", field, i);
+      const DType type = value(e.args[i], place);
+      At at(*this, place);
+      if (!is_integer(type)) broken("an index is an integer, not {}", name_of(type));
+    }
   }
+  DType argument(Expr& e, size_t i) { return value(e.args[i], fmt::format("args[{}]", i)); }
 
   static void literal(const Expr& e) {
     if (!e.type || !is_compute(*e.type)) broken("a literal needs a type to compute in");
@@ -428,7 +447,7 @@ class Validator {
     switch (f->kind) {
       case IntrinsicKind::id:
         args(e, 1);
-        value(e.args[0], "axis");
+        argument(e, 0);
         if (e.args[0].kind != Kind::literal || e.args[0].integer > 2 ||
             !is_integer(*e.args[0].type))
           broken("the axis is the literal 0, 1 or 2");
@@ -439,14 +458,14 @@ class Validator {
         if (e.args.empty() || e.args[0].kind != Kind::var) broken("the first argument is an array");
         const Name array = lookup(e.args[0].name, true);
         args(e, 1 + array.rank + f->arity);
-        indices(e, 1, array.rank);
+        indices(e, 1, array.rank, "args");
         const bool word = array.type == DType::i32 || array.type == DType::u32 ||
                           array.type == DType::i64 || array.type == DType::u64;
         const bool floating = array.type == DType::f32 || array.type == DType::f64;
         if (!word && !(floating && f->kind == IntrinsicKind::atomic))
           broken("{} does not work on {}", f->name, name_of(array.type));
         for (size_t i = 1 + array.rank; i < e.args.size(); ++i)
-          same(value(e.args[i], "argument"), array.type, "the argument");
+          same(argument(e, i), array.type, "the argument");
         e.type = array.type;
         return;
       }
@@ -456,9 +475,9 @@ class Validator {
     if (f->kind == IntrinsicKind::group && conditional_ > 0)
       broken("{} must be reached by every thread of the block", f->name);
     args(e, f->arity);
-    for (Expr& arg : e.args) {
-      operand(*f, value(arg, "argument"));
-      same(*arg.type, *e.args[0].type, "the argument");
+    for (size_t i = 0; i < e.args.size(); ++i) {
+      operand(*f, argument(e, i));
+      same(*e.args[i].type, *e.args[0].type, fmt::format("argument {}", i));
     }
     e.type = e.args[0].type;
   }
@@ -472,7 +491,7 @@ class Validator {
     for (size_t i = 0; i < e.args.size(); ++i) {
       const ir::Param& p = f.params[i];
       if (!p.is_array()) {
-        same(value(e.args[i], "argument"), p.type, fmt::format("argument '{}'", p.name));
+        same(argument(e, i), p.type, fmt::format("argument '{}'", p.name));
         continue;
       }
       if (e.args[i].kind != Kind::var) broken("argument '{}' is the name of an array", p.name);
@@ -506,7 +525,50 @@ class Validator {
   int conditional_ = 0;
 };
 
+class Sizes {
+ public:
+  explicit Sizes(const ir::Kernel& kernel) {
+    for (const ir::Function& f : kernel.functions) functions_[f.name] = &f;
+  }
+  uint64_t of(const std::vector<Stmt>& body) {
+    uint64_t total = 0;
+    for (const Stmt& s : body) {
+      add(total, 1 + of(s.target) + call(s.function));
+      for (const Expr& e : s.values) add(total, of(e));
+      add(total, of(s.body));
+      add(total, of(s.orelse));
+    }
+    return total;
+  }
+
+ private:
+  static void add(uint64_t& total, uint64_t more) {
+    total = std::min<uint64_t>(total + more, uint64_t{1} << 40);
+  }
+  uint64_t of(const Expr& e) {
+    uint64_t total = 1;
+    for (const Expr& arg : e.args) add(total, of(arg));
+    if (e.kind == Kind::call) add(total, call(e.name));
+    return total;
+  }
+  uint64_t call(const std::string& name) {
+    const auto found = functions_.find(name);
+    if (found == functions_.end()) return 0;
+    const auto [known, fresh] = sizes_.try_emplace(name, 0);
+    if (fresh) {
+      const uint64_t size = of(found->second->body);
+      sizes_[name] = size;
+    }
+    return sizes_[name];
+  }
+
+  std::map<std::string, const ir::Function*> functions_;
+  std::map<std::string, uint64_t> sizes_;
+};
+
 }  // namespace
+
+uint64_t expanded_size(const ir::Kernel& kernel) { return Sizes(kernel).of(kernel.body); }
 
 bool falls_through(const std::vector<Stmt>& body) {
   for (const Stmt& s : body) {
@@ -529,12 +591,15 @@ bool falls_through(const std::vector<Stmt>& body) {
   return true;
 }
 
-Status validate(ir::Kernel& kernel) {
+Status validate(ir::Kernel& kernel, std::string_view root) {
   Validator validator(kernel);
   try {
     validator.run();
   } catch (const Broken& rule) {
     const std::string path = validator.path();
+    if (!root.empty())
+      return fail(ErrorCode::verify_error, "{}{}{}: {}", root, path.empty() ? "" : ".", path,
+                  rule.message);
     return fail(ErrorCode::verify_error, "kernel '{}': {}{}{}", kernel.name, path,
                 path.empty() ? "" : ": ", rule.message);
   }

@@ -296,5 +296,42 @@ TEST(LangErrors, HostileNestingIsRefused) {
   EXPECT_NE(rendered.find("this is nested too deeply"), std::string::npos);
 }
 
+TEST(LangErrors, SourcesThatGrowAreRefusedAtOnce) {
+  const auto refused = [](const std::string& source, const std::string& message) {
+    const auto kernels = compile_source(source, "k.py");
+    ASSERT_FALSE(kernels);
+    EXPECT_EQ(kernels.error().code(), ErrorCode::parse_error);
+    EXPECT_EQ(kernels.error().message().substr(0, message.size()), message);
+  };
+  // A long chain is a deep tree.
+  std::string sum = "def f(a: DeviceArray[f32]):\n    a[0] = a[0]";
+  for (int i = 0; i < 100000; ++i) sum += "+1";
+  refused(sum + "\n", "k.py:2:298: error: this expression is too long");
+  std::string chain = "def f(n: u32):\n    if n == 0:\n        pass\n";
+  for (int i = 1; i < 1000; ++i) chain += "    elif n == 1:\n        pass\n";
+  refused(chain, "k.py:294:10: error: this is nested too deeply");
+  // 2^30 calls.
+  std::string helpers = "@inline\ndef h0(x: f32) -> f32:\n    return x\n";
+  for (int i = 1; i <= 30; ++i)
+    helpers +=
+        fmt::format("@inline\ndef h{0}(x: f32) -> f32:\n    return h{1}(x) + h{1}(x)\n", i, i - 1);
+  refused(helpers + "def f(a: DeviceArray[f32]):\n    a[0] = h30(a[0])\n",
+          "k.py:94:5: error: kernel 'f' is too large: ");
+  std::string lines = "def f(a: DeviceArray[f32]):\n";
+  for (int i = 0; i < 20000; ++i) lines += "    a[0] = a[0] + 1\n";
+  refused(lines, "k.py:1:5: error: kernel 'f': ");
+}
+
+TEST(LangErrors, ALineBetweenTwoLevelsIsRefusedAndTheRestIsRead) {
+  std::string rendered;
+  std::vector<Position> places;
+  for (const Diagnostic& d : diagnose("def f(n: u32):\n        x = 1\n    y = z\n    w = v\n"
+                                      "def g(k: u32):\n    a = b\n",
+                                      rendered))
+    places.push_back(d.at);
+  const std::vector<Position> expected = {{3, 5}, {3, 9}, {4, 9}, {6, 9}};
+  EXPECT_EQ(places, expected) << rendered;
+}
+
 }  // namespace
 }  // namespace hologram::lang

@@ -1,7 +1,10 @@
 // hologram kernels compile, run and list, as a user calls them.
 #include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -30,8 +33,9 @@ class KernelsCommand : public testing::Test {
 
   // What it prints on both streams; `code` gets the exit code.
   std::string call(const std::string& arguments, const char* program = "hologram") {
-    const std::string command = fmt::format("cd {} && {}/{} {} 2>&1", folder_.string(),
-                                            HOLOGRAM_BIN_DIR, program, arguments);
+    const fs::path path = fs::path(HOLOGRAM_BIN_DIR) / program;  // an absolute one as it is
+    const std::string command =
+        fmt::format("cd {} && {} {} 2>&1", folder_.string(), path.string(), arguments);
     FILE* pipe = popen(command.c_str(), "r");
     std::string text;
     for (int c; (c = std::fgetc(pipe)) != EOF;) text += static_cast<char>(c);
@@ -78,6 +82,104 @@ TEST_F(KernelsCommand, SaysWhatIsWrong) {
   EXPECT_THAT(call("kernels run " + add_ + " --arg n=-1"), HasSubstr("not a value of u32"));
   EXPECT_THAT(call("kernels run " + add_ + " --arg z=1"), HasSubstr("has no parameter 'z'"));
   EXPECT_EQ(code_, 2);
+}
+
+// A program that runs on while the test goes on; what it prints is read as it comes.
+class Running {
+ public:
+  Running(const fs::path& folder, std::vector<std::string> words) {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    process_ = fork();
+    if (process_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      dup2(ends[1], STDERR_FILENO);
+      std::vector<char*> argv;
+      for (std::string& word : words) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      if (chdir(folder.c_str()) == 0) execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    output_ = ends[0];
+  }
+  ~Running() {
+    if (process_ > 0) stop(SIGKILL);
+    close(output_);
+  }
+
+  // Everything printed up to and with `text`; gives up when the program ends or says nothing for
+  // 20 s.
+  std::string until(const std::string& text) {
+    std::string seen;
+    while (seen.find(text) == std::string::npos) {
+      pollfd wait{output_, POLLIN, 0};
+      char c = 0;
+      if (poll(&wait, 1, 20000) != 1 || read(output_, &c, 1) != 1) return seen + "<nothing more>";
+      seen += c;
+    }
+    return seen;
+  }
+  // The exit code, or minus the signal that ended it.
+  int stop(int signal) {
+    kill(process_, signal);
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_ = -1;
+  int output_ = -1;
+};
+
+TEST_F(KernelsCommand, WatchesUntilCtrlC) {
+  const auto write = [&](std::string_view text) {
+    ASSERT_TRUE(write_file(folder_ / "k.py", text));
+  };
+  write("def f(a: DeviceArray[f32]):\n    a[0] = 1\n");
+  Running watch(folder_, {HOLOGRAM_BIN_DIR "/hologram", "kernels", "compile", "--watch", "k.py",
+                          "-o", "k.holo"});
+  EXPECT_THAT(watch.until("kB\n"),
+              HasSubstr("watching 1 file; stop with Ctrl-C\nk.holo: 1 kernel"));
+  write("def f(a: DeviceArray[f32]):\n    a[0] = y\n");
+  EXPECT_THAT(watch.until("nothing was written\n"),
+              testing::AllOf(HasSubstr("k.py:2:12: error: 'y' is not defined"),
+                             HasSubstr("1 of 1 files rejected")));
+  write(
+      "def f(a: DeviceArray[f32]):\n    a[0] = 2\n\n\ndef g(a: DeviceArray[f32]):\n    a[0] = 3\n");
+  EXPECT_THAT(watch.until("kB\n"), HasSubstr("changed: k.py\nk.holo: 2 kernels"));
+  EXPECT_EQ(watch.stop(SIGINT), 0);
+  EXPECT_EQ(watch.until("stopped\n"), "stopped\n");
+}
+
+// Sources that come and go count as well as those that change.
+TEST_F(KernelsCommand, WatchesAFolder) {
+  fs::create_directory(folder_ / "kernels");
+  fs::copy_file(add_, folder_ / "kernels" / "add.py");
+  Running watch(folder_,
+                {HOLOGRAM_BIN_DIR "/hologram-compile", "kernels", "--watch", "--check", "kernels"});
+  EXPECT_THAT(watch.until(")\n"), HasSubstr("1 kernel in 1 file is right"));
+  ASSERT_TRUE(write_file(folder_ / "kernels" / "more.py",
+                         std::string_view("def f(a: DeviceArray[f32]):\n    a[0] = 1\n")));
+  EXPECT_THAT(watch.until(")\n"), HasSubstr("2 kernels in 2 files are right"));
+  fs::remove(folder_ / "kernels" / "more.py");
+  EXPECT_THAT(watch.until(")\n"), HasSubstr("1 kernel in 1 file is right"));
+  EXPECT_EQ(watch.stop(SIGTERM), 0);
+}
+
+// Many files draw a bar on a terminal, and only there; any number of jobs gives the same archive.
+TEST_F(KernelsCommand, ShowsProgressAndCompilesInParallel) {
+  const std::string all = "kernels compile " HOLOGRAM_SOURCE_DIR "/kernels ";
+  EXPECT_THAT(call(all + "--jobs 1 -o one.holo"), testing::Not(HasSubstr("compiling kernels")));
+  call(all + "--jobs 7 -o seven.holo");
+  EXPECT_EQ(*read_file(folder_ / "one.holo"), *read_file(folder_ / "seven.holo"));
+  const std::string drawn =
+      call("-qc '" HOLOGRAM_BIN_DIR "/hologram " + all + "--emit asm -j 1 -o all' /dev/null",
+           "/usr/bin/script");
+  EXPECT_THAT(drawn, testing::AllOf(HasSubstr("compiling kernels [====="), HasSubstr("100%"),
+                                    HasSubstr("89 kernels as asm")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
 #include "lang/json/json.h"
 #include "lang/validate.h"
@@ -17,7 +18,7 @@ struct BadJson {
   std::string message;
 };
 
-constexpr int kMaximumDepth = 300;
+constexpr int kMaximumDepth = 550;  // the IR's own limits (validate.cpp) are below
 
 // One JSON object and its place. Every field must be read: what is left over is an error.
 class Object {
@@ -53,7 +54,8 @@ class Object {
   DType type(const char* field) {
     const std::string name = text(field);
     const auto type = dtype_from_name(name);
-    if (!type || !is_compute(*type)) fail(fmt::format("there is no type '{}'", name));
+    if (!type || !is_compute(*type))
+      fail(fmt::format("'{}': there is no type '{}' to compute in", field, name));
     return *type;
   }
   const Json& array(const char* field) {
@@ -219,7 +221,10 @@ class Reader {
       e.name = o.text("array");
       e.integer = o.count("axis", ir::kMaximumRank);
     } else {
-      o.fail(fmt::format("there is no expression '{}'", kind));
+      o.fail(fmt::format(
+          "there is no expression '{}'; there is literal, var, binary_op, unary_op, cast, index, "
+          "call, if_expr and shape",
+          kind));
     }
     o.done();
     return e;
@@ -329,7 +334,11 @@ class Reader {
       s.function = o.text("op");
       arrays({"input", "output"});
     } else {
-      o.fail(fmt::format("there is no statement '{}'", kind));
+      o.fail(fmt::format(
+          "there is no statement '{}'; there is let, shared, assign, if, for, while, break, "
+          "continue, return, expression, barrier, fence, parallel_map_unary, parallel_map_binary "
+          "and parallel_reduce",
+          kind));
     }
     if (o.has("line")) {
       s.line = static_cast<uint32_t>(o.count("line", 1u << 30));
@@ -342,18 +351,38 @@ class Reader {
   int depth_ = 0;
 };
 
+// Like Json::parse, but names the place of a field that is given twice, which JSON's own rules
+// leave open, and never goes deeper than a document can.
+Json parse(std::string_view text) {
+  // Deep enough for every expression and statement of kMaximumDepth: an object and an array each.
+  constexpr int kDeepest = 2 * kMaximumDepth + 20;
+  std::vector<std::set<std::string>> open;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kDeepest) throw BadJson{"$: nested too deeply"};
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
+      throw BadJson{fmt::format("the field '{}' is given twice", parsed.get<std::string>())};
+    return true;
+  };
+  return Json::parse(text, check);
+}
+
 }  // namespace
 
 Result<ir::Kernel> read_json(std::string_view text) {
   ir::Kernel kernel;
   try {
-    kernel = Reader().document(Json::parse(text));
+    kernel = Reader().document(parse(text));
   } catch (const BadJson& bad) {
     return fail(ErrorCode::parse_error, "JSON IR: {}", bad.message);
   } catch (const Json::exception& e) {
-    return fail(ErrorCode::parse_error, "JSON IR: {}", e.what());
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    std::string_view what = e.what();
+    if (const size_t at = what.find("] "); at != what.npos) what.remove_prefix(at + 2);
+    return fail(ErrorCode::parse_error, "JSON IR: {}", what);
   }
-  HOLOGRAM_CHECK(validate(kernel));
+  HOLOGRAM_CHECK(validate(kernel, "JSON IR: $.kernel"));
   return kernel;
 }
 

@@ -1,0 +1,1 @@
+../../../kernels/onnx/onnx_conv2d.py

@@ -1,0 +1,1 @@
+../../../examples/kernels/transpose.py

@@ -1,0 +1,1 @@
+../../../kernels/stdlib/vector/vector_add.py
