@@ -295,7 +295,7 @@ void write_json(const std::string& path) {
 
 int main(int argc, char** argv) {
   int64_t side = 4096;
-  std::string json = "holotensor_bench.json";
+  std::string json = "build/holotensor_bench.json";
   std::vector<std::string> models;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];

@@ -154,8 +154,8 @@ TEST(BadInput, ParametersThatLieAreRefused) {
         for (uint16_t i = 0; i < clean.info.fragment_count; ++i) {
           const auto fragment = *parse_fragment(SharedBytes::borrowed(clean.fragments[i]));
           const auto payload = *payload_of(fragment, 1 << 20);
-          (void)decoder->add_fragment(
-              SharedBytes::owned(make_fragment(forged.info, i, payload.view)));
+          (void)decoder->add_fragment(SharedBytes::owned(
+              make_fragment(forged.info, i, {payload.view.begin(), payload.view.end()})));
         }
         const auto given = decoder->reconstruct();
         if (given && decoder->quality().exact) {

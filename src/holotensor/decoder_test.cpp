@@ -92,7 +92,7 @@ TEST(Decoder, AnExactReconstructionIsCheckedAgainstItsSource) {
   ASSERT_EQ(info.scheme, SchemeId::refine);
   const Fragment fragment = *parse_fragment(borrow(encoded.fragments[0]));
   const auto payload = *payload_of(fragment, 1 << 20);
-  const auto forged = make_fragment(info, 0, payload.view);
+  const auto forged = make_fragment(info, 0, {payload.view.begin(), payload.view.end()});
   auto decoder = *Decoder::create(info);
   ASSERT_TRUE(decoder.add_fragment(borrow(forged)));
   EXPECT_EQ(decoder.reconstruct().error().code(), ErrorCode::corrupt);

@@ -51,10 +51,10 @@ Result<EncodedTensor> Encoder::encode(const TensorView& tensor) const {
                 name_of(info.scheme), output.fragments.size(), info.curve.size(),
                 info.parameters.size());
   for (auto& payload : output.fragments) {
-    auto fragment = make_fragment(info, static_cast<uint16_t>(encoded.fragments.size()), payload);
-    std::vector<std::byte>().swap(payload);  // one copy at a time
-    HOLOGRAM_TRY(const Fragment parsed, parse_fragment(SharedBytes::borrowed(fragment)));
-    info.fragments.push_back({.offset = 0, .size = fragment.size(), .hash = parsed.hash});
+    auto fragment =
+        make_fragment(info, static_cast<uint16_t>(encoded.fragments.size()), std::move(payload));
+    info.fragments.push_back(
+        {.offset = 0, .size = fragment.size(), .hash = fragment_hash(fragment)});
     encoded.fragments.push_back(std::move(fragment));
   }
   return encoded;

@@ -15,7 +15,7 @@ constexpr unsigned kSizeBits = 56;
 constexpr uint64_t kSizeMask = (uint64_t{1} << kSizeBits) - 1;
 
 // XXH3 of the first 24 bytes of the header, chained into that of the payload.
-uint64_t fragment_hash(std::span<const std::byte> header, std::span<const std::byte> payload) {
+uint64_t hash_of(std::span<const std::byte> header, std::span<const std::byte> payload) {
   return hash64(payload, hash64(header.first(kFragmentHeaderSize - 8)));
 }
 
@@ -95,24 +95,27 @@ Result<std::vector<std::byte>> decompress(Codec codec, std::span<const std::byte
 }
 
 std::vector<std::byte> make_fragment(const TensorInfo& info, uint16_t index,
-                                     std::span<const std::byte> payload) {
-  Compressed packed;
-  if (worth_compressing(payload)) packed = compress(payload);
-  const bool wins =
-      packed.codec != Codec::none && packed.bytes.size() + payload.size() / 50 < payload.size();
-  const auto stored = wins ? std::span<const std::byte>(packed.bytes) : payload;
-  std::vector<std::byte> bytes;
-  bytes.reserve(kFragmentHeaderSize + stored.size());
-  ByteWriter out(bytes);
+                                     std::vector<std::byte> payload) {
+  Codec codec = Codec::none;
+  if (worth_compressing(payload)) {
+    Compressed packed = compress(payload);
+    if (packed.codec != Codec::none && packed.bytes.size() + payload.size() / 50 < payload.size()) {
+      codec = packed.codec;
+      payload = std::move(packed.bytes);
+    }
+  }
+  std::vector<std::byte> header;
+  ByteWriter out(header);
   out.put(kFragmentMagic);
   out.put(index);
   out.put(info.fragment_count);
   out.put(info.id);
-  out.put(static_cast<uint64_t>(stored.size()) |
-          static_cast<uint64_t>(wins ? packed.codec : Codec::none) << kSizeBits);
-  out.put(fragment_hash(std::span(bytes).first(kFragmentHeaderSize - 8), stored));
-  out.bytes(stored);
-  return bytes;
+  out.put(static_cast<uint64_t>(payload.size()) | static_cast<uint64_t>(codec) << kSizeBits);
+  out.put(uint64_t{0});
+  const uint64_t hash = hash_of(header, payload);
+  std::memcpy(header.data() + kFragmentHeaderSize - 8, &hash, 8);
+  payload.insert(payload.begin(), header.begin(), header.end());
+  return payload;
 }
 
 Result<uint64_t> fragment_size(std::span<const std::byte> header) {
@@ -122,6 +125,10 @@ Result<uint64_t> fragment_size(std::span<const std::byte> header) {
   if (load<uint32_t>(header.data()) != kFragmentMagic)
     return fail(ErrorCode::corrupt, "not a fragment: it does not begin with HTFR");
   return kFragmentHeaderSize + (load<uint64_t>(header.data() + 16) & kSizeMask);
+}
+
+uint64_t fragment_hash(std::span<const std::byte> fragment) {
+  return load<uint64_t>(fragment.data() + kFragmentHeaderSize - 8);
 }
 
 Result<Fragment> parse_fragment(SharedBytes bytes) {
@@ -137,7 +144,7 @@ Result<Fragment> parse_fragment(SharedBytes bytes) {
   fragment.codec = static_cast<Codec>(load<uint64_t>(header + 16) >> kSizeBits);
   fragment.hash = load<uint64_t>(header + 24);
   fragment.payload = {bytes.view.subspan(kFragmentHeaderSize), std::move(bytes.owner)};
-  if (fragment_hash({header, kFragmentHeaderSize}, fragment.payload.view) != fragment.hash)
+  if (hash_of({header, kFragmentHeaderSize}, fragment.payload.view) != fragment.hash)
     return fail(ErrorCode::corrupt, "fragment {} does not match its checksum", fragment.index);
   return fragment;
 }

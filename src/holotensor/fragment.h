@@ -32,12 +32,16 @@ struct Fragment {
   SharedBytes payload;  // as stored
 };
 
-// The whole fragment; the payload is compressed where that makes it at least 2% smaller.
+// The whole fragment; the payload is compressed where that makes it at least 2% smaller. A payload
+// with room for the header behind it becomes the fragment without another allocation.
 std::vector<std::byte> make_fragment(const TensorInfo& info, uint16_t index,
-                                     std::span<const std::byte> payload);
+                                     std::vector<std::byte> payload);
 
 // Size of a whole fragment from its first kFragmentHeaderSize bytes; fails on a bad magic.
 Result<uint64_t> fragment_size(std::span<const std::byte> header);
+
+// The checksum that a whole fragment carries; not checked here.
+uint64_t fragment_hash(std::span<const std::byte> fragment);
 
 // Checks magic, size and checksum. The payload borrows from `bytes`.
 Result<Fragment> parse_fragment(SharedBytes bytes);

@@ -74,9 +74,9 @@ const EncodedTensor& sample(size_t which) {
 void payload(const EncodedTensor& encoded, size_t place, std::span<const std::byte> bytes) {
   auto decoder = Decoder::create(encoded.info, &pool);
   for (uint16_t i = 0; i < encoded.info.fragment_count; ++i)
-    (void)decoder->add_fragment(i == place
-                                    ? SharedBytes::owned(make_fragment(encoded.info, i, bytes))
-                                    : SharedBytes::borrowed(encoded.fragments[i]));
+    (void)decoder->add_fragment(i == place ? SharedBytes::owned(make_fragment(
+                                                 encoded.info, i, {bytes.begin(), bytes.end()}))
+                                           : SharedBytes::borrowed(encoded.fragments[i]));
   if (!decoder->can_reconstruct()) return;
   const auto given = decoder->reconstruct();
   if (given && decoder->quality().exact && hash64(*given) != encoded.info.content_hash)

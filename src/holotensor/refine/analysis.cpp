@@ -88,14 +88,6 @@ void measure_centroids(Analysis& analysis) {
             256);
 }
 
-// A group of which only the exceptions are known: all else is zero.
-GroupError without_exceptions(const float* values, const GroupSplit& split) {
-  float rest[kGroup];
-  for (unsigned i = 0; i < kGroup; ++i)
-    rest[i] = split.exception[i / 64] >> (i % 64) & 1 ? 0.0f : values[i];
-  return group_squares(rest);
-}
-
 }  // namespace
 
 unsigned Analysis::elements_of(size_t block) const {
@@ -160,53 +152,6 @@ ChunkList encode_chunks(const Analysis& analysis, ThreadPool& pool) {
       },
       Schedule::dynamic);
   return list;
-}
-
-std::vector<ErrorSum> measure_block(const Analysis& analysis, size_t block, bool marks_zeros,
-                                    std::span<const unsigned> layers) {
-  const TensorModel& model = analysis.model;
-  const NumberFormat& format = model.format;
-  const auto source = analysis.source_of(block);
-  const auto classes = analysis.classes_of(block);
-  const unsigned elements = analysis.elements_of(block);
-  std::vector<ErrorSum> sums(layers.size());
-  float values[kGroup];
-  GroupSplit split;
-  for (unsigned g = 0; g < classes.size(); ++g) {
-    const unsigned c = classes[g], count = std::min(kGroup, elements - g * kGroup);
-    if (c == kEmptyClass) continue;  // zeros, by any measure
-    const Window window = model.window(c);
-    load_carriers(format, source.data() + size_t{g} * kGroup * format.bytes, count, values);
-    split_group(format, window, values, split);
-    uint64_t exceptions = 0;
-    for (unsigned w = 0; w < kGroupWords; ++w) {
-      exceptions |= split.exception[w];
-      if (!marks_zeros) continue;
-      for (uint64_t rest = split.zero[w]; rest != 0; rest &= rest - 1)
-        split.units[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] = NAN;
-    }
-    // Past the end, and where the source is not finite, nothing is measured.
-    std::fill(split.units + count, split.units + kGroup, NAN);
-    if (format.integer || exceptions != 0)
-      for (unsigned i = 0; i < count; ++i)
-        values[i] = std::isfinite(values[i]) ? values[i] - format.offset : 0.0f;
-    const GroupError whole = group_squares(values);
-    for (size_t l = 0; l < layers.size(); ++l) {
-      const unsigned depth = model.depth(c, layers[l]);
-      GroupError error = whole;
-      if (layers[l] == model.layers())
-        error = {};
-      else if (depth > 0)
-        error = approximation_error(format, window, depth, model.centroids(depth, window.planes),
-                                    split);
-      else if (layers[l] > 0 && exceptions != 0)
-        error = without_exceptions(values, split);
-      sums[l].squared_value += whole.squares;
-      sums[l].squared_error += error.squares;
-      sums[l].max_error = std::max(sums[l].max_error, error.largest);
-    }
-  }
-  return sums;
 }
 
 QualityCurve measure_cuts(const Analysis& analysis, const ChunkList& chunks,

@@ -225,8 +225,9 @@ Status Block::store(DType type, std::span<std::byte> out) const {
     } else if (exact && !format.integer) {
       exact_carriers(model_->window(c), magnitude, negative_.data() + first, carriers);
       if (has_zeros_)
-        for (unsigned i = 0; i < kGroup; ++i)
-          if (zeros_[first + i / 64] >> (i % 64) & 1) carriers[i] = 0.0f;
+        for (unsigned w = 0; w < kGroupWords; ++w)
+          for (uint64_t rest = zeros_[first + w]; rest != 0; rest &= rest - 1)
+            carriers[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] = 0.0f;
       HOLOGRAM_CHECK(complete_group(g, tail_bit, low_byte, magnitude, carriers));
     } else {
       approximate_group(*model_, c, layers_, magnitude, negative_.data() + first,

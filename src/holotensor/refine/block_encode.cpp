@@ -41,6 +41,15 @@ uint32_t element_bits(std::span<const std::byte> source, unsigned bytes, size_t 
   return bits;
 }
 
+// One float's carrier: few are asked for.
+float carrier_of(const NumberFormat& format, uint32_t bits) {
+  if (format.dtype == DType::f32) return std::bit_cast<float>(bits);
+  if (format.dtype == DType::bf16) return std::bit_cast<float>(bits << 16);
+  float carrier = 0;
+  (void)to_f32(format.dtype, std::as_bytes(std::span(&bits, 1)).first(format.bytes), {&carrier, 1});
+  return carrier;
+}
+
 }  // namespace
 
 void Block::split(std::span<const std::byte> source, std::span<const uint8_t> classes) {
@@ -180,36 +189,35 @@ void Block::encode_tail(std::vector<std::byte>& out) const {
   std::vector<std::byte> low;
   bool low_needed = false;
   if (!format.integer) {
-    float carriers[kGroup];
     const uint32_t kept = 0x7fffffffu & ~((1u << format.low_bits) - 1);
     for (unsigned g = 0; g < groups_; ++g) {
       if (classes_[g] == kEmptyClass) continue;
       const Window window = model_->window(classes_[g]);
       const Scale scale(-window.unit());
       const size_t start = size_t{g} * kGroup;
-      load_carriers(format, source_.data() + start * format.bytes, group_elements(g), carriers);
       for (unsigned w = 0; w < kGroupWords; ++w) {
         const unsigned word = g * kGroupWords + w;
         const uint64_t live = masked_ ? live_[word] : ~uint64_t{0};
         for (uint64_t rest = live & ~excepted_[word] & ~significant(kExtraPlanes)[word]; rest != 0;
              rest &= rest - 1) {
-          const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+          const size_t at = start + w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+          const uint32_t raw = element_bits(source_, format.bytes, at);
           // As split_group() has it; few elements come here.
-          const float whole = std::bit_cast<float>(std::bit_cast<uint32_t>(carriers[at]) & kept);
+          const float carrier = carrier_of(format, raw);
+          const float whole = std::bit_cast<float>(std::bit_cast<uint32_t>(carrier) & kept);
           const auto magnitude = static_cast<uint32_t>(whole * scale.first * scale.second);
           if (magnitude == 0) {
-            const uint32_t raw = element_bits(source_, format.bytes, start + at);
             bits.put((raw & ((1u << (format.bytes * 8 - 1)) - 1)) >> format.low_bits,
                      magnitude_bits(format));
           } else {
             const unsigned missing = missing_bits(window, magnitude);
-            bits.put(significand(carriers[at], format) & ((1u << missing) - 1), missing);
+            bits.put(significand(carrier, format) & ((1u << missing) - 1), missing);
           }
         }
         if (format.low_bits == 0) continue;
         for (uint64_t rest = live; rest != 0; rest &= rest - 1) {
-          const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
-          low.push_back(source_[(start + at) * format.bytes]);
+          const size_t at = start + w * 64 + static_cast<unsigned>(std::countr_zero(rest));
+          low.push_back(source_[at * format.bytes]);
           low_needed |= low.back() != std::byte{0};
         }
       }

@@ -1,6 +1,7 @@
 #include "holotensor/refine/chunks.h"
 
 #include "holotensor/byte_io.h"
+#include "holotensor/fragment.h"
 
 namespace hologram::holotensor::refine {
 
@@ -11,7 +12,7 @@ size_t ChunkList::stored_size(size_t number) const {
 
 std::vector<std::byte> ChunkList::run(size_t first, size_t end) const {
   std::vector<std::byte> bytes;
-  size_t total = 16;
+  size_t total = 16 + kFragmentHeaderSize;  // the header comes in front later
   for (size_t i = first; i < end; ++i) total += stored_size(i);
   bytes.reserve(total);
   ByteWriter out(bytes);

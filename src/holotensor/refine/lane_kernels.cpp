@@ -1,7 +1,6 @@
 #include "holotensor/refine/lane_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -16,6 +15,15 @@ struct Cells {
   uint32_t exact_from;  // magnitudes from here on are known to their last plane
   float open_ulp, exact_ulp;
   const float* centroid;
+};
+// How the seven magnitude bits m of an fp8 become an f32: (m << shift) + rebias from the smallest
+// normal number on, m * unit below it.
+struct SmallFloat {
+  int shift;
+  uint32_t rebias;
+  float unit;
+  uint32_t first_special;  // magnitudes from here on are infinite or no number
+  uint32_t special_code;   // and so is this one; above 255: none
 };
 }  // namespace hologram::holotensor::refine
 #endif
@@ -64,6 +72,15 @@ void LoadBf16(const std::byte* from, float* out) {
                out + i);
 }
 
+// Highway converts f16 in every corner (infinities, NaN, to nearest even) only where the CPU does.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
+void LoadF16(const std::byte* from, float* out) {
+  (void)to_f32(DType::f16, {from, kGroup * 2}, {out, kGroup});
+}
+void StoreF16(const float* carriers, std::byte* to) {
+  (void)from_f32({carriers, kGroup}, DType::f16, {to, kGroup * 2});
+}
+#else
 void LoadF16(const std::byte* from, float* out) {
   const F32 f;
   const hn::Rebind<hwy::float16_t, F32> half;
@@ -71,11 +88,134 @@ void LoadF16(const std::byte* from, float* out) {
   for (size_t i = 0; i < kGroup; i += hn::Lanes(f))
     hn::StoreU(hn::PromoteTo(f, hn::LoadU(half, in + i)), f, out + i);
 }
+void StoreF16(const float* carriers, std::byte* to) {
+  const F32 f;
+  const hn::Rebind<hwy::float16_t, F32> half;
+  auto* out = reinterpret_cast<hwy::float16_t*>(to);
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(f))
+    hn::StoreU(hn::DemoteTo(half, hn::LoadU(f, carriers + i)), half, out + i);
+}
+#endif
+
+// Carriers of integers: `offset` past them.
+template <typename T>
+HWY_INLINE void load_bytes(const std::byte* from, float offset, float* out) {
+  const F32 f;
+  const I32 s;
+  const hn::Rebind<T, F32> narrow;
+  const auto* in = reinterpret_cast<const T*>(from);
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
+    const auto whole = hn::ConvertTo(f, hn::PromoteTo(s, hn::LoadU(narrow, in + i)));
+    hn::StoreU(hn::Add(whole, hn::Set(f, offset)), f, out + i);
+  }
+}
+void LoadI8(const std::byte* from, float* out) { load_bytes<int8_t>(from, 0.5f, out); }
+void LoadU8(const std::byte* from, float* out) { load_bytes<uint8_t>(from, -127.5f, out); }
+
+// Numbers only: what is infinite or no number becomes NaN.
+void LoadFp8(const SmallFloat& format, const std::byte* from, float* out) {
+  const F32 f;
+  const U32 u;
+  const I32 s;
+  const hn::Rebind<uint8_t, F32> narrow;
+  const auto* in = reinterpret_cast<const uint8_t*>(from);
+  const auto rebias = hn::Set(u, format.rebias);
+  const auto first_normal = hn::Set(s, 1 << (23 - format.shift));
+  const auto last_number = hn::Set(s, static_cast<int32_t>(format.first_special) - 1);
+  const auto special_code = hn::Set(s, static_cast<int32_t>(format.special_code));
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
+    const auto code = hn::PromoteTo(s, hn::LoadU(narrow, in + i));
+    const auto magnitude = hn::And(code, hn::Set(s, 0x7f));
+    const auto sign = hn::ShiftLeft<24>(hn::BitCast(u, hn::AndNot(hn::Set(s, 0x7f), code)));
+    const auto normal =
+        hn::BitCast(f, hn::Add(hn::ShiftLeftSame(hn::BitCast(u, magnitude), format.shift), rebias));
+    const auto small = hn::Mul(hn::ConvertTo(f, magnitude), hn::Set(f, format.unit));
+    const auto is_small = hn::RebindMask(f, hn::Lt(magnitude, first_normal));
+    const auto value = hn::Or(hn::IfThenElse(is_small, small, normal), hn::BitCast(f, sign));
+    const auto special = hn::Or(hn::Gt(magnitude, last_number), hn::Eq(code, special_code));
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(f, special), hn::NaN(f), value), f, out + i);
+  }
+}
+
+// The reverse, for carriers that are such numbers.
+void StoreFp8(const SmallFloat& format, const float* carriers, std::byte* to) {
+  const F32 f;
+  const U32 u;
+  const I32 s;
+  const hn::Rebind<uint8_t, F32> narrow;
+  auto* out = reinterpret_cast<uint8_t*>(to);
+  const auto rebias = hn::Set(u, format.rebias);
+  const auto per_unit = hn::Set(f, 1 / format.unit);
+  const auto first_normal = hn::Set(f, format.unit * static_cast<float>(1 << (23 - format.shift)));
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
+    const auto value = hn::LoadU(f, carriers + i);
+    const auto whole = hn::Abs(value);
+    const auto normal = hn::ShiftRightSame(hn::Sub(hn::BitCast(u, whole), rebias), format.shift);
+    const auto small = hn::BitCast(u, hn::ConvertTo(s, hn::Mul(whole, per_unit)));
+    const auto is_small = hn::RebindMask(u, hn::Lt(whole, first_normal));
+    const auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(u, value)), hn::Set(u, 0x80));
+    const auto code = hn::Or(hn::IfThenElse(is_small, small, normal), sign);
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(s, hn::And(code, hn::Set(u, 0xff)))), narrow,
+               out + i);
+  }
+}
+
+// Sixteen sums in f64, of the squares of the elements i mod 16: the same bits on every level. The
+// square of an f32 is exact in f64; nothing else is fused, which not every level could do.
+HWY_INLINE double sum_of_sixteen(double* sums) {
+  for (size_t width = 8; width > 0; width /= 2)
+    for (size_t i = 0; i < width; ++i) sums[i] += sums[i + width];
+  return sums[0];
+}
+
+void Squares(const float* values, GroupError& out) {
+  const hn::CappedTag<double, 8> d;
+  const hn::Rebind<float, decltype(d)> f;
+  const size_t lanes = hn::Lanes(d);
+  HWY_ALIGN double sums[16];
+  auto most = hn::Zero(f);
+  for (size_t column = 0; column < 16; column += lanes) {
+    auto even = hn::Zero(d), odd = hn::Zero(d);
+    for (size_t i = column; i < kGroup; i += 32) {
+      const auto f0 = hn::LoadU(f, values + i), f1 = hn::LoadU(f, values + i + 16);
+      const auto d0 = hn::PromoteTo(d, f0), d1 = hn::PromoteTo(d, f1);
+      most = hn::Max(most, hn::Max(hn::Abs(f0), hn::Abs(f1)));
+      even = hn::Add(even, hn::Mul(d0, d0));
+      odd = hn::Add(odd, hn::Mul(d1, d1));
+    }
+    hn::StoreU(hn::Add(even, odd), d, sums + column);
+  }
+  out = {sum_of_sixteen(sums), hn::GetLane(hn::MaxOfLanes(f, most))};
+}
+
+// Each element as often as `counts` says.
+HWY_INLINE void weighted_sum_squares(const float* values, const uint32_t* counts, GroupError& out) {
+  const hn::CappedTag<double, 8> d;
+  const hn::Rebind<float, decltype(d)> f;
+  const hn::Rebind<int32_t, decltype(d)> s;
+  const size_t lanes = hn::Lanes(d);
+  HWY_ALIGN double sums[16];
+  auto most = hn::Zero(f);
+  for (size_t column = 0; column < 16; column += lanes) {
+    auto sum = hn::Zero(d);
+    for (size_t i = column; i < kGroup; i += 16) {
+      const auto count = hn::LoadU(s, reinterpret_cast<const int32_t*>(counts) + i);
+      const auto there = hn::RebindMask(f, hn::Gt(count, hn::Zero(s)));
+      const auto value = hn::IfThenElseZero(there, hn::LoadU(f, values + i));
+      const auto wide = hn::PromoteTo(d, value);
+      most = hn::Max(most, hn::Abs(value));
+      sum = hn::Add(sum, hn::Mul(hn::Mul(wide, wide), hn::PromoteTo(d, count)));
+    }
+    hn::StoreU(sum, d, sums + column);
+  }
+  out = {sum_of_sixteen(sums), hn::GetLane(hn::MaxOfLanes(f, most))};
+}
 
 GroupStatistics Statistics(const float* carriers) {
   const F32 f;
   const U32 u;
-  auto squares = hn::Zero(f);
+  GroupError error;
+  Squares(carriers, error);
   auto largest = hn::Zero(u);
   size_t zeros = 0;
   const auto magnitude_bits = hn::Set(u, 0x7fffffff);
@@ -84,9 +224,8 @@ GroupStatistics Statistics(const float* carriers) {
     const auto bits = hn::And(hn::BitCast(u, value), magnitude_bits);
     largest = hn::Max(largest, bits);
     zeros += hn::CountTrue(u, hn::Eq(bits, hn::Zero(u)));
-    squares = hn::MulAdd(value, value, squares);
   }
-  return {hn::GetLane(hn::SumOfLanes(f, squares)), hn::GetLane(hn::MaxOfLanes(u, largest)),
+  return {error.squares, hn::GetLane(hn::MaxOfLanes(u, largest)),
           static_cast<unsigned>(kGroup - zeros)};
 }
 
@@ -279,35 +418,34 @@ void Approximate(const Cells& cells, Scale scale, const uint32_t* magnitude,
              [&](auto units_of) { signed_carriers(scale, magnitude, negative, out, units_of); });
 }
 
-// Squares are added in f64.
-void Squares(const float* values, GroupError& out) {
-  const hn::CappedTag<double, 8> d;
-  const hn::Rebind<float, decltype(d)> f;
-  const size_t lanes = hn::Lanes(d);
-  auto even = hn::Zero(d), odd = hn::Zero(d);
-  auto most = hn::Zero(f);
-  for (size_t i = 0; i < kGroup; i += 2 * lanes) {
-    const auto f0 = hn::LoadU(f, values + i), f1 = hn::LoadU(f, values + i + lanes);
-    const auto d0 = hn::PromoteTo(d, f0), d1 = hn::PromoteTo(d, f1);
-    most = hn::Max(most, hn::Max(hn::Abs(f0), hn::Abs(f1)));
-    even = hn::MulAdd(d0, d0, even);
-    odd = hn::MulAdd(d1, d1, odd);
-  }
-  out = {hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))), hn::GetLane(hn::MaxOfLanes(f, most))};
-}
-
-void CellErrors(const Cells& cells, const GroupSplit& split, GroupError& out) {
-  float errors[kGroup];
+// What cells leave of a group; NaN, which is not measured, becomes 0.
+HWY_INLINE void cell_errors(const Cells& cells, const GroupSplit& split, float* errors) {
   with_cells(cells, [&](auto units_of) {
     const F32 f;
     const U32 u;
     for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
       const auto error =
           hn::Sub(hn::LoadU(f, split.units + i), units_of(hn::LoadU(u, split.magnitude + i)));
-      hn::StoreU(hn::IfThenElseZero(hn::Eq(error, error), error), f, errors + i);  // NaN: no error
+      hn::StoreU(hn::IfThenElseZero(hn::Eq(error, error), error), f, errors + i);
     }
   });
+}
+
+void CellErrors(const Cells& cells, const GroupSplit& split, GroupError& out) {
+  float errors[kGroup];
+  cell_errors(cells, split, errors);
   Squares(errors, out);
+}
+
+void WeightedSquares(const float* values, const uint32_t* counts, GroupError& out) {
+  weighted_sum_squares(values, counts, out);
+}
+
+void WeightedCellErrors(const Cells& cells, const GroupSplit& split, const uint32_t* counts,
+                        GroupError& out) {
+  float errors[kGroup];
+  cell_errors(cells, split, errors);
+  weighted_sum_squares(errors, counts, out);
 }
 
 // To nearest even; carriers are never NaN here.
@@ -322,14 +460,6 @@ void StoreBf16(const float* carriers, std::byte* to) {
     const auto rounded = hn::Add(hn::Add(bits, hn::Set(u, 0x7fff)), odd);
     hn::StoreU(hn::DemoteTo(half, hn::BitCast(I32(), hn::ShiftRight<16>(rounded))), half, out + i);
   }
-}
-
-void StoreF16(const float* carriers, std::byte* to) {
-  const F32 f;
-  const hn::Rebind<hwy::float16_t, F32> half;
-  auto* out = reinterpret_cast<hwy::float16_t*>(to);
-  for (size_t i = 0; i < kGroup; i += hn::Lanes(f))
-    hn::StoreU(hn::DemoteTo(half, hn::LoadU(f, carriers + i)), half, out + i);
 }
 
 // Carriers of whole numbers, to the nearest and saturated.
@@ -354,6 +484,10 @@ HWY_AFTER_NAMESPACE();
 namespace hologram::holotensor::refine {
 HWY_EXPORT(LoadBf16);
 HWY_EXPORT(LoadF16);
+HWY_EXPORT(LoadI8);
+HWY_EXPORT(LoadU8);
+HWY_EXPORT(LoadFp8);
+HWY_EXPORT(StoreFp8);
 HWY_EXPORT(Statistics);
 HWY_EXPORT(Split);
 HWY_EXPORT(ToPlanes);
@@ -362,6 +496,8 @@ HWY_EXPORT(Exact);
 HWY_EXPORT(Approximate);
 HWY_EXPORT(CellErrors);
 HWY_EXPORT(Squares);
+HWY_EXPORT(WeightedCellErrors);
+HWY_EXPORT(WeightedSquares);
 HWY_EXPORT(StoreBf16);
 HWY_EXPORT(StoreF16);
 HWY_EXPORT(StoreI8);
@@ -369,25 +505,21 @@ HWY_EXPORT(StoreU8);
 
 namespace {
 
-// Every fp8 value as f32, and back by the top 12 bits of the f32: sign, exponent and three bits of
-// the significand, which tell all fp8 values apart.
-struct SmallFloatTable {
-  std::array<float, 256> value;
-  std::array<uint8_t, 4096> code;
-  explicit SmallFloatTable(DType type) : code{} {
-    for (unsigned i = 0; i < 256; ++i) {
-      value[i] = small_float_to_f32(type, static_cast<uint8_t>(i));
-      if (std::isfinite(value[i]))
-        code[std::bit_cast<uint32_t>(value[i]) >> 20] = static_cast<uint8_t>(i);
-    }
+SmallFloat small_float_of(DType type) {
+  const auto format = [](int mantissa, int bias, uint32_t first_special, uint32_t special_code) {
+    return SmallFloat{23 - mantissa, static_cast<uint32_t>(127 - bias) << 23,
+                      Scale::power(1 - bias - mantissa), first_special, special_code};
+  };
+  switch (type) {
+    case DType::f8e4m3fn:
+      return format(3, 7, 0x7f, 256);
+    case DType::f8e4m3fnuz:
+      return format(3, 8, 0x80, 0x80);
+    case DType::f8e5m2:
+      return format(2, 15, 0x7c, 256);
+    default:
+      return format(2, 16, 0x80, 0x80);  // f8e5m2fnuz
   }
-};
-
-const SmallFloatTable& small_float_table(DType type) {
-  static const SmallFloatTable tables[] = {
-      SmallFloatTable(DType::f8e4m3fn), SmallFloatTable(DType::f8e4m3fnuz),
-      SmallFloatTable(DType::f8e5m2), SmallFloatTable(DType::f8e5m2fnuz)};
-  return tables[static_cast<unsigned>(type) - static_cast<unsigned>(DType::f8e4m3fn)];
 }
 
 bool is_fp8(DType type) { return type >= DType::f8e4m3fn && type <= DType::f8e5m2fnuz; }
@@ -395,10 +527,10 @@ bool is_fp8(DType type) { return type >= DType::f8e4m3fn && type <= DType::f8e5m
 }  // namespace
 
 void load_carriers(const NumberFormat& format, const std::byte* from, size_t count, float* out) {
-  if (count < kGroup) std::fill(out, out + kGroup, 0.0f);
   switch (format.dtype) {
     case DType::f32:
       std::memcpy(out, from, count * 4);
+      std::fill(out + count, out + kGroup, 0.0f);
       return;
     case DType::bf16:
       if (count == kGroup) return HWY_DYNAMIC_DISPATCH(LoadBf16)(from, out);
@@ -407,20 +539,20 @@ void load_carriers(const NumberFormat& format, const std::byte* from, size_t cou
       if (count == kGroup) return HWY_DYNAMIC_DISPATCH(LoadF16)(from, out);
       break;
     case DType::i8:
-      for (size_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>(from[i]) + 0.5f;
-      return;
+      if (count == kGroup) return HWY_DYNAMIC_DISPATCH(LoadI8)(from, out);
+      break;
     case DType::u8:
-      for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(from[i]) - 127.5f;
-      return;
-    default: {
-      const SmallFloatTable& table = small_float_table(format.dtype);
-      for (size_t i = 0; i < count; ++i) out[i] = table.value[static_cast<uint8_t>(from[i])];
-      return;
-    }
+      if (count == kGroup) return HWY_DYNAMIC_DISPATCH(LoadU8)(from, out);
+      break;
+    default:
+      if (count == kGroup)
+        return HWY_DYNAMIC_DISPATCH(LoadFp8)(small_float_of(format.dtype), from, out);
+      break;
   }
   std::byte padded[kGroup * 2] = {};
-  std::memcpy(padded, from, count * 2);
+  std::memcpy(padded, from, count * format.bytes);
   load_carriers(format, padded, kGroup, out);
+  std::fill(out + count, out + kGroup, 0.0f);  // an integer's zero is no zero carrier
 }
 
 GroupStatistics group_statistics(const float* carriers) {
@@ -489,6 +621,21 @@ GroupError group_squares(const float* values) {
   return error;
 }
 
+GroupError weighted_error(const NumberFormat& format, const Window& window, unsigned depth,
+                          const float* centroid, const GroupSplit& split, const uint32_t* counts) {
+  GroupError error;
+  HWY_DYNAMIC_DISPATCH(WeightedCellErrors)
+  (cells_of(format, window, depth, centroid), split, counts, error);
+  const double unit = std::ldexp(1.0, window.unit());
+  return {error.squares * unit * unit, error.largest * unit};
+}
+
+GroupError weighted_squares(const float* values, const uint32_t* counts) {
+  GroupError error;
+  HWY_DYNAMIC_DISPATCH(WeightedSquares)(values, counts, error);
+  return error;
+}
+
 void store_carriers(const NumberFormat& format, const float* carriers, bool exact, DType type,
                     size_t count, std::byte* to) {
   if (count == kGroup && format.integer && type == DType::i8) {
@@ -500,9 +647,10 @@ void store_carriers(const NumberFormat& format, const float* carriers, bool exac
     for (size_t i = 0; i < count; ++i) values[i] = carriers[i] - format.offset;
     (void)from_f32({values, count}, type, {to, bytes_for(type, count)});
   } else if (exact && is_fp8(type)) {
-    const SmallFloatTable& table = small_float_table(type);
-    for (size_t i = 0; i < count; ++i)
-      to[i] = static_cast<std::byte>(table.code[std::bit_cast<uint32_t>(carriers[i]) >> 20]);
+    std::byte codes[kGroup];
+    std::byte* all = count == kGroup ? to : codes;  // carriers past the end are zero
+    HWY_DYNAMIC_DISPATCH(StoreFp8)(small_float_of(type), carriers, all);
+    if (all == codes) std::memcpy(to, codes, count);
   } else if (count == kGroup && type == DType::bf16) {
     HWY_DYNAMIC_DISPATCH(StoreBf16)(carriers, to);
   } else if (count == kGroup && type == DType::f16) {

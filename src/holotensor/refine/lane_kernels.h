@@ -12,7 +12,7 @@
 namespace hologram::holotensor::refine {
 
 struct GroupStatistics {
-  float squares = 0;     // of the finite carriers; only good while neither over- nor underflowing
+  double squares = 0;    // of the finite carriers; only good while neither over- nor underflowing
   uint32_t largest = 0;  // bits of the largest magnitude
   unsigned nonzero = 0;
 };
@@ -68,6 +68,10 @@ GroupError approximation_error(const NumberFormat& format, const Window& window,
                                const float* centroid, const GroupSplit& split);
 // The squares and the largest of the values themselves.
 GroupError group_squares(const float* values);
+// The same of elements that each occur `counts[i]` times, below 2^31.
+GroupError weighted_error(const NumberFormat& format, const Window& window, unsigned depth,
+                          const float* centroid, const GroupSplit& split, const uint32_t* counts);
+GroupError weighted_squares(const float* values, const uint32_t* counts);
 
 // Carriers into elements of `type`, which is the format's own type, f32, f16 or bf16. `exact`: the
 // carriers are those of elements, so that the own type's bits come back.

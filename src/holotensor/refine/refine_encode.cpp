@@ -32,10 +32,11 @@ size_t zstd_size(std::span<const std::byte> bytes, int level, std::vector<std::b
 // Whether plain compression may store the tensor in fewer than `limit` bytes: judged on samples,
 // because the strongest level reads a few MB a second.
 bool may_pack_better(const TensorView& tensor, double limit) {
-  constexpr size_t kPiece = 64 << 10, kLongPiece = 4 << 20;
+  constexpr size_t kPiece = 64 << 10;
   std::vector<std::byte> scratch;
   // A level without entropy coding shrinks only what repeats; weights do not.
-  const auto long_piece = tensor.bytes.first(std::min(kLongPiece, tensor.bytes.size()));
+  const size_t long_size = std::clamp<size_t>(tensor.bytes.size() / 16, 1 << 20, 4 << 20);
+  const auto long_piece = tensor.bytes.first(std::min(long_size, tensor.bytes.size()));
   if (zstd_size(long_piece, -5, scratch) < long_piece.size() * 98 / 100) return true;
   size_t sampled = 0, compressed = 0;
   const size_t pieces = std::min<size_t>(4, (tensor.bytes.size() + kPiece - 1) / kPiece);
