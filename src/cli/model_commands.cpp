@@ -1,6 +1,7 @@
 // `hologram compile`, `run` and `bench`: the main job of the product.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "cli/command.h"
@@ -110,6 +111,19 @@ void print_profile(std::vector<runtime::StepTime> times) {
     fmt::print("{:9.3f}  {:5.1f}%  {:<24} {}\n", times[i].milliseconds,
                100 * times[i].milliseconds / total, times[i].kernel, times[i].name);
   if (times.size() > 20) fmt::print("... and {} more steps\n", times.size() - 20);
+  std::map<std::string, std::pair<double, int>> kernels;
+  for (const auto& step : times) {
+    auto& [milliseconds, count] = kernels[step.kernel];
+    milliseconds += step.milliseconds;
+    ++count;
+  }
+  std::vector<std::pair<std::string, std::pair<double, int>>> sums(kernels.begin(), kernels.end());
+  std::stable_sort(sums.begin(), sums.end(),
+                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  fmt::print("\n{:>9}  {:>6}  {:<24} {}\n", "ms", "share", "kernel", "steps");
+  for (const auto& [kernel, sum] : sums)
+    fmt::print("{:9.3f}  {:5.1f}%  {:<24} {}\n", sum.first, 100 * sum.first / total, kernel,
+               sum.second);
 }
 
 Status bench(const RunArguments& arguments) {

@@ -140,6 +140,7 @@ void add_dense(OperatorTable& table) {
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
       "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
+  add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);
   add("Pool",

@@ -1,5 +1,6 @@
 #include "graph/passes/fold_patterns.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "graph/passes/value_uses.h"
@@ -189,7 +190,27 @@ class Folder {
       return replace(node, "RMSNormalization", {n->x, node.inputs[side]},
                      [&](Attributes& a) { set_norm(a, n->epsilon); });
     }
-    return false;
+    return fold_plain_rms_norm(node);
+  }
+
+  // Without a scale, which may have been a multiplication by ones.
+  bool fold_plain_rms_norm(Node& node) {
+    const auto n = normalised(node.outputs[0]);
+    const Shape* shape = n ? shape_of(graph_, n->x) : nullptr;
+    if (!shape || shape->rank() == 0 || shape->dims().back().is_symbol()) return false;
+    // A mean that is subtracted, or a scale that follows, makes a larger pattern of it.
+    if (uses_.maker(n->x, "Sub")) return false;
+    if (const size_t reader = uses_.only_reader(node.outputs[0]); reader != ValueUses::kNone) {
+      const Node& next = graph_.nodes[reader];
+      for (ValueId id : next.inputs)
+        if (next.op == "Mul" && next.domain.empty() && is_row(id, n->x)) return false;
+    }
+    auto ones = Tensor::allocate(DType::f32, {shape->dims().back().value()});
+    if (!ones) return false;
+    std::fill_n(ones->as<float>(), ones->count(), 1.0f);
+    const ValueId scale = graph_.add_constant(*std::move(ones), "ones");
+    return replace(node, "RMSNormalization", {n->x, scale},
+                   [&](Attributes& a) { set_norm(a, n->epsilon); });
   }
 
   bool fold_layer_norm(Node& node) {

@@ -58,19 +58,14 @@ class Folder {
            *start->as<int64_t>() == first && (!steps || *steps->as<int64_t>() == 1);
   }
 
-  // cos or sin [1, 1, rows, depth] with equal halves, as [1, rows, depth / 2].
-  Result<std::optional<Tensor>> half_of(const Tensor& t, int64_t rows, int64_t depth) const {
+  // cos or sin [1, 1, rows, depth], as [rows, depth].
+  static std::optional<Tensor> table_of(const Tensor& t, int64_t rows, int64_t depth) {
     if (t.count() != rows * depth || t.dims.rank() < 2 || t.dims.back() != depth ||
         t.dims[t.dims.rank() - 2] != rows)
-      return std::optional<Tensor>();
-    HOLOGRAM_TRY(Tensor half, Tensor::allocate(DType::f32, {1, rows, depth / 2}));
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = 0; i < depth / 2; ++i) {
-        const float* row = t.as<float>() + r * depth;
-        if (row[i] != row[i + depth / 2]) return std::optional<Tensor>();
-        half.as<float>()[r * depth / 2 + i] = row[i];
-      }
-    return std::optional<Tensor>(std::move(half));
+      return std::nullopt;
+    Tensor table = t;
+    table.dims = {rows, depth};
+    return table;
   }
 
   // The nodes that replace the sum; none where it is something else.
@@ -92,8 +87,7 @@ class Folder {
       const auto view = trace_view(graph_, uses_, x);
       if (!view || view->offset != 0 || view->scale != 1 || !spans(*view, heads, rows, depth))
         continue;
-      HOLOGRAM_TRY(auto cos, half_of(*straight->by, rows, depth));
-      HOLOGRAM_TRY(auto sin, half_of(*turned->by, rows, depth));
+      auto cos = table_of(*straight->by, rows, depth), sin = table_of(*turned->by, rows, depth);
       if (!cos || !sin) continue;
       return nodes_for(sum, view->root, heads, rows, depth, *std::move(cos), *std::move(sin));
     }
@@ -122,11 +116,12 @@ class Folder {
     const ValueId cut = value("/heads", Shape{1, rows, heads, depth});
     std::vector<Node> nodes;
     nodes.push_back(
-        {.op = "RotaryEmbedding",
+        {.op = "Rotary",
+         .domain = "hologram",
          .name = sum.name,
          .inputs = {root, graph_.add_constant(std::move(cos)), graph_.add_constant(std::move(sin))},
          .outputs = {turned}});
-    nodes.back().attributes.set("num_heads", heads);
+    nodes.back().attributes.set("heads", heads);
     nodes.push_back({.op = "Reshape",
                      .name = sum.name,
                      .inputs = {turned, graph_.constant({1, rows, heads, depth})},

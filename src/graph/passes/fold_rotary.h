@@ -1,5 +1,5 @@
 // Rotary position embedding spelled out, x * cos + [-x2, x1] * sin with constant angles, becomes
-// RotaryEmbedding in the layout of the projection x was cut from, [batch, rows, heads * depth].
+// hologram.Rotary in the layout of the projection x was cut from, [batch, rows, heads * depth].
 #pragma once
 
 #include "graph/graph.h"

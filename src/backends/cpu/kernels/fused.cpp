@@ -59,6 +59,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.Attention", fused_attention}, {"hologram.Conv", fused_conv},
     {"hologram.FromBlocked", from_blocked},  {"hologram.GlobalAveragePool", blocked_global_average},
     {"hologram.MatMul", fused_matmul},       {"hologram.Pool", blocked_pool},
+    {"hologram.Rotary", fused_rotary},
     {"hologram.Scale", blocked_scale},       {"hologram.ToBlocked", to_blocked},
 };
 

@@ -27,6 +27,7 @@ Dims blocked_dims(const Dims& plain);
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
 Status fused_attention(KernelContext& c);
+Status fused_rotary(KernelContext& c);
 Status to_blocked(KernelContext& c);
 Status from_blocked(KernelContext& c);
 Status blocked_pool(KernelContext& c);

@@ -135,4 +135,31 @@ Status fused_attention(KernelContext& c) {
   return {};
 }
 
+// X [batch, rows, heads * depth] turned by tables [rows, depth]: x * cos + [-x2, x1] * sin, where
+// x1 and x2 are the halves of a head.
+Status fused_rotary(KernelContext& c) {
+  const Tensor &x = c.input(0), &cos = c.input(1), &sin = c.input(2);
+  const int64_t heads = c.integer("heads");
+  if (x.dims.rank() != 3 || heads < 1 || x.dims[2] % (2 * heads) != 0 ||
+      !(cos.dims == Dims{x.dims[1], x.dims[2] / heads}) || !(sin.dims == cos.dims))
+    return fail(ErrorCode::shape_mismatch, "{} in {} heads, turned by {} and {}",
+                x.dims.to_string(), heads, cos.dims.to_string(), sin.dims.to_string());
+  HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  const int64_t rows = x.dims[1], depth = cos.dims[1], half = depth / 2;
+  c.threads().parallel_for(x.dims[0] * rows, 16, [&](size_t begin, size_t end) {
+    for (int64_t row = begin; row < static_cast<int64_t>(end); ++row)
+      for (int64_t head = 0; head < heads; ++head) {
+        const float* __restrict from = x.as<float>() + (row * heads + head) * depth;
+        const float* __restrict cosines = cos.as<float>() + row % rows * depth;
+        const float* __restrict sines = sin.as<float>() + row % rows * depth;
+        float* __restrict to = y.as<float>() + (row * heads + head) * depth;
+        for (int64_t i = 0; i < half; ++i) {
+          to[i] = from[i] * cosines[i] - from[i + half] * sines[i];
+          to[i + half] = from[i + half] * cosines[i + half] + from[i] * sines[i + half];
+        }
+      }
+  });
+  return {};
+}
+
 }  // namespace hologram::kernels

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/cpu/dense/normalize.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
@@ -107,6 +108,24 @@ Status layer_norm(KernelContext& c) {
       if (dims[dims.rank() - 1 - k] != x.dims[x.dims.rank() - 1 - k] && c.input(i).count() != 1)
         return fail(ErrorCode::shape_mismatch, "{} of shape {} does not fit lines of {}",
                     i == 1 ? "Scale" : "B", dims.to_string(), x.dims.to_string());
+  }
+  const auto covers_line = [&](size_t i) { return !c.has_input(i) || c.input(i).count() == n; };
+  if (x.dtype == DType::f32 && y.dtype == DType::f32 && covers_line(1) && covers_line(2) &&
+      !(mean.data && mean.dtype != DType::f32) &&
+      !(deviation.data && deviation.dtype != DType::f32)) {
+    const auto floats = [&](size_t i) { return c.has_input(i) ? c.input(i).as<float>() : nullptr; };
+    backends::dense::row_norm({.rows = static_cast<size_t>(lines),
+                               .n = static_cast<size_t>(n),
+                               .x = x.as<float>(),
+                               .scale = floats(1),
+                               .bias = rms ? nullptr : floats(2),
+                               .epsilon = static_cast<float>(epsilon),
+                               .rms = rms,
+                               .y = y.as<float>(),
+                               .mean = mean.as<float>(),
+                               .inverse_deviation = deviation.as<float>()},
+                              c.threads());
+    return {};
   }
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     const T* scale = c.has_input(1) ? c.input(1).as<T>() : nullptr;

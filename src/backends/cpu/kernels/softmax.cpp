@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/dense/normalize.h"
 #include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
@@ -43,6 +44,12 @@ Status softmax(KernelContext& c) {
   HOLOGRAM_TRY(Tensor out, c.output(0, in.dims));
   const int64_t n = in.dims[axis], inner = in.dims.product(axis + 1, in.dims.rank());
   const int64_t lines = n == 0 ? 0 : in.count() / n;
+  if (kind != Kind::hard && in.dtype == DType::f32 && lines > 0) {
+    const auto run = kind == Kind::soft ? backends::dense::softmax : backends::dense::log_softmax;
+    run(static_cast<size_t>(lines / inner), static_cast<size_t>(n), static_cast<size_t>(inner),
+        in.as<float>(), out.as<float>(), c.threads());
+    return {};
+  }
   return dispatch_float(in.dtype, [&]<typename T>() -> Status {
     c.threads().parallel_for(lines, 64, [&](size_t begin, size_t end) {
       for (size_t line = begin; line < end; ++line) {
