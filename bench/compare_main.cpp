@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
 #include "bench/peers/agreement.h"
@@ -77,6 +79,7 @@ std::vector<PeerTensor> draw_inputs(const std::vector<PeerTensor>& ports) {
 
 struct Job {
   fs::path model, archive;
+  std::string precision = "f32";
   int threads = 1, runs = 20;
 };
 
@@ -132,7 +135,7 @@ Result<json> measure(const Job& job, OnnxRuntime& peer) {
   };
   return json{{"model", job.model.stem().string()},
               {"threads", job.threads},
-              {"precision", "f32"},
+              {"precision", job.precision},
               {"hologram_ms", median(our_ms)},
               {"ort_ms", median(ort_ms)},
               {"ratio", median(our_ms) / median(ort_ms)},
@@ -201,6 +204,24 @@ json compare(const Job& job, std::span<const fs::path> folders) {
   return row;
 }
 
+Status compile_model(const Job& job) {
+  compiler::CompileOptions options;
+  HOLOGRAM_TRY(options.precision, compiler::parse_precision(job.precision));
+  HOLOGRAM_TRY(const auto bytes, compiler::compile_onnx(job.model, options));
+  return write_file(job.archive, bytes);
+}
+
+void print_row(const json& row) {
+  const auto number = [&](const char* name) { return row.value(name, 0.0); };
+  fmt::print(
+      "{:<24} {:>9} {:>7} {:>12.3f} {:>12.3f} {:>8.3f} ({:.3f}..{:.3f}) {:>9.3f} {:>10.1f} "
+      "{:>10.1e} {:>8.0f} ({:.0f})\n",
+      row["model"].get<std::string>(), row["precision"].get<std::string>(),
+      row["threads"].get<int>(), number("hologram_ms"), number("ort_ms"), number("ratio"),
+      number("ratio_low"), number("ratio_high"), number("hologram_open_ms"), number("ort_open_ms"),
+      number("max_error"), number("hologram_peak_mb"), number("ort_peak_mb"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -214,7 +235,7 @@ int main(int argc, char** argv) {
   std::string json_file;
   app.add_option("models", models, "ONNX models")->required();
   app.add_option("--threads", threads, "Thread counts")->delimiter(',');
-  app.add_option("--precision", precisions, "f32")->delimiter(',')->check(CLI::IsMember({"f32"}));
+  app.add_option("--precision", precisions, "Of Hologram: f32, fast, bf16")->delimiter(',');
   app.add_option("--runs", runs, "Runs of each side")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -225,51 +246,47 @@ int main(int argc, char** argv) {
 
   const std::vector<fs::path> folders(ort_folders.begin(), ort_folders.end());
   json rows = json::array();
-  double logarithms = 0;
-  int good = 0;
-  fmt::print("{:<24} {:>7} {:>12} {:>12} {:>22} {:>10} {:>10} {:>10} {:>17}\n", "model", "threads",
-             "hologram ms", "ort ms", "ratio (10..90%)", "open ms", "ort open", "max error",
-             "peak MB (ort)");
+  std::map<std::string, std::vector<double>> logarithms;  // of the ratios, by precision
+  size_t good = 0;
+  fmt::print("{:<24} {:>9} {:>7} {:>12} {:>12} {:>22} {:>10} {:>10} {:>10} {:>17}\n", "model",
+             "precision", "threads", "hologram ms", "ort ms", "ratio (10..90%)", "open ms",
+             "ort open", "max error", "peak MB (ort)");
   for (const std::string& model : models) {
-    Job job{model,
-            fs::temp_directory_path() /
-                fmt::format("compare-{}-{}.holo", getpid(), fs::path(model).stem().string()),
-            1, runs};
-    const json compiled = in_child(0, [&]() -> json {
-      const auto bytes = compiler::compile_onnx(job.model);
-      if (!bytes) return {{"error", bytes.error().to_string()}};
-      const Status written = write_file(job.archive, *bytes);
-      return written ? json(true) : json{{"error", written.error().to_string()}};
-    });
-    for (const int count : threads) {
-      job.threads = count;
-      json row = compiled.is_boolean() ? compare(job, folders) : compiled;
-      if (row.contains("error")) {
-        fmt::print("{:<24} {:>7} {}\n", job.model.stem().string(), count,
-                   row["error"].get<std::string>());
-        row["model"] = job.model.stem().string();
-        row["threads"] = count;
-      } else {
-        fmt::print(
-            "{:<24} {:>7} {:>12.3f} {:>12.3f} {:>8.3f} ({:.3f}..{:.3f}) {:>9.3f} {:>10.1f} "
-            "{:>10.1e} {:>8.0f} ({:.0f})\n",
-            row["model"].get<std::string>(), count, row["hologram_ms"].get<double>(),
-            row["ort_ms"].get<double>(), row["ratio"].get<double>(), row["ratio_low"].get<double>(),
-            row["ratio_high"].get<double>(), row["hologram_open_ms"].get<double>(),
-            row["ort_open_ms"].get<double>(), row["max_error"].get<double>(),
-            row.value("hologram_peak_mb", 0.0), row.value("ort_peak_mb", 0.0));
-        logarithms += std::log(row["ratio"].get<double>());
-        ++good;
+    for (const std::string& precision : precisions) {
+      Job job{model,
+              fs::temp_directory_path() /
+                  fmt::format("compare-{}-{}.holo", getpid(), fs::path(model).stem().string()),
+              precision, 1, runs};
+      const json compiled = in_child(0, [&]() -> json {
+        const Status written = compile_model(job);
+        return written ? json(true) : json{{"error", written.error().to_string()}};
+      });
+      for (const int count : threads) {
+        job.threads = count;
+        json row = compiled.is_boolean() ? compare(job, folders) : compiled;
+        if (row.contains("error")) {
+          row["model"] = job.model.stem().string();
+          row["threads"] = count;
+          row["precision"] = precision;
+          fmt::print("{:<24} {:>9} {:>7} {}\n", job.model.stem().string(), precision, count,
+                     row["error"].get<std::string>());
+        } else {
+          print_row(row);
+          logarithms[precision].push_back(std::log(row["ratio"].get<double>()));
+          ++good;
+        }
+        std::fflush(stdout);
+        rows.push_back(std::move(row));
       }
-      std::fflush(stdout);
-      rows.push_back(std::move(row));
+      std::error_code ignored;
+      fs::remove(job.archive, ignored);
     }
-    std::error_code ignored;
-    fs::remove(job.archive, ignored);
   }
-  if (good > 0)
-    fmt::print("geometric mean of the ratios: {:.3f} over {} rows\n", std::exp(logarithms / good),
-               good);
+  for (const auto& [precision, values] : logarithms)
+    fmt::print("{}: geometric mean of the ratios {:.3f} over {} rows\n", precision,
+               std::exp(std::accumulate(values.begin(), values.end(), 0.0) /
+                        static_cast<double>(values.size())),
+               values.size());
   if (!json_file.empty()) {
     if (const auto written = write_file(json_file, std::string_view(rows.dump(2) + "\n"));
         !written) {
@@ -277,5 +294,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return good == static_cast<int>(rows.size()) ? 0 : 1;
+  return good == rows.size() ? 0 : 1;
 }

@@ -23,7 +23,7 @@ double milliseconds_since(Clock::time_point start) {
 struct CompileArguments {
   fs::path model, output;
   std::vector<std::string> shapes;
-  std::string weights;
+  std::string precision = "f32", weights;
   int explain = 0;
 };
 
@@ -32,6 +32,7 @@ Status compile(const CompileArguments& arguments) {
   compiler::CompileReport report;
   options.report = &report;
   options.debug = std::max(options.debug, arguments.explain > 1 ? arguments.explain : 0);
+  HOLOGRAM_TRY(options.precision, compiler::parse_precision(arguments.precision));
   if (!arguments.weights.empty()) {
     HOLOGRAM_TRY(options.weights, compiler::parse_weight_encoding(arguments.weights));
   }
@@ -188,6 +189,10 @@ void add_model_commands(Commands& commands) {
                       "The archive; beside the model where not given");
   command->add_option("--shape", compiling->shapes,
                       "NAME=1,3,224,224: fixes the shape of an input");
+  command->add_option(
+      "--precision", compiling->precision,
+      "f32 (default), fast (f32 in two bf16 parts where the CPU has matrix tiles) or "
+      "bf16");
   command->add_option("--weights", compiling->weights,
                       "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
                       "fraction of their bytes works (run --quality)");

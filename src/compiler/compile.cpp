@@ -93,6 +93,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   }));
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
+  HOLOGRAM_CHECK(optimisation("choose precision", [&] {
+    choose_precision(graph, options.precision);
+    return Status();
+  }));
   HOLOGRAM_CHECK(optimisation("pack weights", [&] { return pack_weights(graph); }));
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/precision.h"
 #include "compiler/report.h"
 #include "compiler/weight_encoding.h"
 #include "graph/graph.h"
@@ -17,6 +18,7 @@ namespace hologram::compiler {
 struct CompileOptions {
   // Shapes for inputs by name, in place of the model's own: --shape x=1,3,224,224.
   std::map<std::string, Shape, std::less<>> shapes;
+  Precision precision = Precision::f32;
   // 0..4: what each step prints to standard error. 1: names and times, 3: the graph after each.
   int debug = 0;
   // false: only the steps that make a graph runnable; what the others must not change.

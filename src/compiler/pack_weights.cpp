@@ -4,7 +4,9 @@
 #include <tuple>
 
 #include "backends/cpu/dense/conv.h"
+#include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_narrow.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::compiler {
@@ -52,22 +54,33 @@ class Packer {
 
   static std::vector<int64_t> form(const Node& node) {
     const auto integer = [&](const char* name) { return node.attributes.integer(name); };
-    if (node.op == "MatMul") return {0, integer("transposed")};
+    if (node.op == "MatMul") return {0, integer("transposed"), integer("parts")};
     std::vector<int64_t> form = {1, integer("blocked_input"), integer("algorithm"),
-                                 integer("group")};
+                                 integer("group"), integer("parts")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
     return form;
   }
 
-  static Result<Tensor> allocate(size_t bytes) {
-    return Tensor::allocate(DType::f32, {static_cast<int64_t>(bytes / sizeof(float))});
+  static Result<Tensor> allocate(size_t bytes, DType dtype = DType::f32) {
+    return Tensor::allocate(dtype, {static_cast<int64_t>(bytes / size_of(dtype))});
+  }
+
+  static dense::Bf16Parts parts_of(const Node& node) {
+    return node.attributes.integer("parts") == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one;
   }
 
   static Result<Tensor> pack_product(const Node& node, const Tensor& weights) {
     const auto k = static_cast<size_t>(node.attributes.integer("k"));
     const auto n = static_cast<size_t>(node.attributes.integer("n"));
     const bool transposed = node.attributes.integer("transposed") != 0;
+    if (node.attributes.integer("parts") != 0) {
+      const dense::Bf16Parts parts = parts_of(node);
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bf16_bytes(k, n, parts), DType::bf16));
+      dense::pack_b_bf16(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.data,
+                         parts);
+      return packed;
+    }
     HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bytes(k, n)));
     dense::pack_b(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.as<float>(),
                   ThreadPool::shared());
@@ -88,6 +101,13 @@ class Packer {
         .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
         .groups = groups,
         .algorithm = static_cast<dense::ConvAlgorithm>(node.attributes.integer("algorithm"))};
+    if (node.attributes.integer("parts") != 0) {
+      const dense::Bf16Parts parts = parts_of(node);
+      HOLOGRAM_TRY(Tensor packed,
+                   allocate(dense::packed_conv_bf16_bytes(conv, parts), DType::bf16));
+      dense::pack_conv_bf16(conv, parts, weights.as<float>(), packed.data);
+      return packed;
+    }
     const dense::Layout layout = node.attributes.integer("blocked_input") != 0
                                      ? dense::Layout::blocked
                                      : dense::Layout::nchw;

@@ -124,6 +124,7 @@ void add_dense(OperatorTable& table) {
     table.add(name, "hologram")
         .signature(signature)
         .where("T", {DType::f32})
+        .where("P", {DType::f32, DType::bf16})
         .attributes(attributes)
         .infer(f)
         .kernel(std::string("hologram.") + name);
@@ -131,11 +132,11 @@ void add_dense(OperatorTable& table) {
   const std::string epilogue = kEpilogue;
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
-      "blocked_input:i, blocked_output:i, algorithm:i, packed:i" +
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i" +
           epilogue,
-      "X:T, W:T, B:T?, residual:T? -> Y:T", conv);
-  add("MatMul", "k:i, n:i, packed:i, transposed:i, alpha:f, shape:is" + epilogue,
-      "A:T, B:T, bias:T?, residual:T? -> Y:T", matmul);
+      "X:T, W:P, B:T?, residual:T? -> Y:T", conv);
+  add("MatMul", "k:i, n:i, packed:i, parts:i, transposed:i, alpha:f, shape:is" + epilogue,
+      "A:T, B:P, bias:T?, residual:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
       "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is",

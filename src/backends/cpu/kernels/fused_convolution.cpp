@@ -1,5 +1,6 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
+#include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/kernels/convolution.h"
 #include "backends/cpu/kernels/fused.h"
 
@@ -7,8 +8,34 @@ namespace hologram::kernels {
 
 namespace dense = backends::dense;
 
+namespace {
+
+// Operands as bf16, of one part or two; both sides blocked.
+Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts) {
+  dense::ConvBf16 narrow{.shape = conv.shape,
+                         .parts = parts == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one,
+                         .input = conv.input,
+                         .packed_weights = c.input(1).data,
+                         .output = conv.output,
+                         .epilogue = conv.epilogue};
+  if (parts < 0 || parts > 2 || c.integer("packed") == 0 ||
+      conv.input_layout != dense::Layout::blocked || conv.output_layout != dense::Layout::blocked ||
+      !dense::conv_bf16_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of {} parts", parts);
+  const size_t bytes = dense::packed_conv_bf16_bytes(conv.shape, narrow.parts);
+  if (c.input(1).bytes() != bytes)
+    return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
+                c.input(1).bytes(), bytes);
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_bf16_scratch_bytes(narrow)));
+  dense::conv_bf16(narrow, scratch.data(), c.threads());
+  return {};
+}
+
+}  // namespace
+
 // Inputs X, W, B?, residual?. `weight_shape` is that of the weights before they were packed;
-// `packed` says that they are, for `algorithm` and the input's layout.
+// `packed` says that they are, for `algorithm` and the input's layout, or as `parts` bf16 values
+// each where that is not 0.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -43,6 +70,8 @@ Status fused_conv(KernelContext& c) {
   if (!dense::conv_supported(conv.shape, conv.input_layout, conv.output_layout))
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
+  HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  if (const int64_t parts = c.integer("parts")) return narrow_conv(c, conv, parts);
   const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
   if (c.integer("packed") != 0) {
     if (c.input(1).bytes() != bytes)
@@ -58,7 +87,6 @@ Status fused_conv(KernelContext& c) {
     dense::pack_conv_weights(conv.shape, conv.input_layout, c.input(1).as<float>(), floats);
     conv.packed_weights = floats;
   }
-  HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_scratch_bytes(conv)));
   dense::conv(conv, scratch.data(), c.threads());
   return {};

@@ -1,16 +1,49 @@
 // hologram.MatMul: rows of any tensor times one matrix, with its epilogue.
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/kernels/fused.h"
 
 namespace hologram::kernels {
 
 namespace dense = backends::dense;
 
-// Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed. The
-// result has A's shape with n last, or `shape` where given.
+namespace {
+
+dense::Bf16Parts parts_named(int64_t parts) {
+  return parts == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one;
+}
+
+// Operands as bf16, of one part or two.
+Status narrow_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b, int64_t parts) {
+  const dense::GemmBf16 narrow{.m = g.m,
+                               .n = g.n,
+                               .k = g.k,
+                               .a = g.a,
+                               .lda = g.lda,
+                               .parts = parts_named(parts),
+                               .packed_b = b.data,
+                               .c = g.c,
+                               .ldc = g.ldc,
+                               .epilogue = g.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_bf16_scratch_bytes(narrow)));
+  dense::gemm_bf16(narrow, scratch.data(), c.threads());
+  return {};
+}
+
+uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts) {
+  if (parts != 0) return dense::packed_b_bf16_bytes(k, n, parts_named(parts));
+  return packed ? dense::packed_b_bytes(k, n) : uint64_t{k} * n * sizeof(float);
+}
+
+}  // namespace
+
+// Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed; packed as
+// `parts` bf16 values an element where that is not 0. The result has A's shape with n last, or
+// `shape` where given.
 Status fused_matmul(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1);
   const int64_t k = c.integer("k"), n = c.integer("n");
+  const int64_t parts = c.integer("parts");
   const bool packed = c.integer("packed") != 0, transposed = c.integer("transposed") != 0;
   if (a.dims.rank() < 1 || k < 1 || n < 1 || a.count() % k != 0)
     return fail(ErrorCode::shape_mismatch, "{} times {} x {}", a.dims.to_string(), k, n);
@@ -25,8 +58,9 @@ Status fused_matmul(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "{} rows of {} do not fill {}", rows, n,
                 dims.to_string());
   }
-  const uint64_t b_bytes = packed ? dense::packed_b_bytes(k, n) : uint64_t(k) * n * sizeof(float);
-  if (b.bytes() != b_bytes)
+  if (parts < 0 || parts > 2 || (parts != 0 && !packed))
+    return fail(ErrorCode::unsupported, "a product of {} parts", parts);
+  if (b.bytes() != matrix_bytes(k, n, packed, parts))
     return fail(ErrorCode::shape_mismatch, "a matrix of {} bytes; {} x {} expected", b.bytes(), k,
                 n);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
@@ -36,7 +70,7 @@ Status fused_matmul(KernelContext& c) {
                 .k = static_cast<size_t>(k),
                 .a = a.as<float>(),
                 .lda = static_cast<size_t>(k),
-                .packed_b = packed ? b.as<float>() : nullptr,
+                .packed_b = packed && parts == 0 ? b.as<float>() : nullptr,
                 .b = packed ? nullptr : b.as<float>(),
                 .ldb = static_cast<size_t>(transposed ? k : n),
                 .b_transposed = transposed,
@@ -44,6 +78,7 @@ Status fused_matmul(KernelContext& c) {
                 .ldc = static_cast<size_t>(n)};
   HOLOGRAM_TRY(g.epilogue, read_epilogue(c, 2, 3, n, y.count()));
   g.epilogue.alpha = static_cast<float>(c.number("alpha", 1));
+  if (parts != 0) return narrow_matmul(c, g, b, parts);
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_scratch_bytes(g)));
   dense::gemm(g, scratch.data(), c.threads());
   return {};

@@ -1,0 +1,98 @@
+#include "compiler/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/compile.h"
+#include "runtime/session/session.h"
+#include "support/aligned.h"
+
+namespace hologram::compiler {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+using graph::ValueType;
+using kernels::Tensor;
+
+Tensor random_tensor(const kernels::Dims& dims, uint32_t seed, float scale = 1.0f) {
+  Tensor t = *Tensor::allocate(DType::f32, dims);
+  uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    t.as<float>()[i] = scale * (static_cast<float>(state >> 40) / 8388608.0f - 1.0f);
+  }
+  return t;
+}
+
+// Convolutions of 1x1 and 3x3 with stride, activation and a residual, then a product.
+Graph network() {
+  Graph g;
+  const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({1, 32, 15, 13})));
+  const auto constant = [&](const kernels::Dims& dims, uint32_t seed, double depth) {
+    return g.add_constant(random_tensor(dims, seed, static_cast<float>(1 / std::sqrt(depth))),
+                          "c" + std::to_string(seed));
+  };
+  const ValueId a = g.op("Relu").input(
+      g.op("Conv").input(x).input(constant({48, 32, 1, 1}, 1, 32)).input(constant({48}, 2, 1)));
+  const ValueId b = g.op("Conv")
+                        .input(a)
+                        .input(constant({48, 48, 3, 3}, 3, 432))
+                        .attribute("pads", std::vector<int64_t>{1, 1, 1, 1});
+  const ValueId c = g.op("Relu").input(g.op("Add").input(a).input(b));
+  const ValueId d = g.op("Conv")
+                        .input(c)
+                        .input(constant({40, 48, 3, 3}, 4, 432))
+                        .attribute("strides", std::vector<int64_t>{2, 2})
+                        .attribute("pads", std::vector<int64_t>{1, 1, 1, 1});
+  const ValueId flat = g.op("Flatten").input(d).attribute("axis", 1);
+  g.outputs = {g.op("MatMul").input(flat).input(constant({40 * 8 * 7, 33}, 5, 2240))};
+  g.output_names = {"y"};
+  EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
+  return g;
+}
+
+std::vector<float> result(Precision precision, size_t* bytes = nullptr) {
+  auto archive = compile(network(), {.precision = precision});
+  EXPECT_TRUE(archive.has_value()) << archive.error().to_string();
+  if (bytes) *bytes = archive->size();
+  auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(archive->size()));
+  std::ranges::copy(*archive, owner->data());
+  auto session = runtime::Session::open(*archive::Archive::open(owner->bytes(), owner));
+  EXPECT_TRUE(session.has_value()) << session.error().to_string();
+  const kernels::Value x(random_tensor({1, 32, 15, 13}, 9));
+  auto y = session->run(std::span(&x, 1));
+  EXPECT_TRUE(y.has_value()) << y.error().to_string();
+  const Tensor& t = (*y)[0].tensor;
+  return {t.as<float>(), t.as<float>() + t.count()};
+}
+
+double error(const std::vector<float>& a, const std::vector<float>& b) {
+  double worst = 0, range = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::abs(double(a[i]) - b[i]));
+    range = std::max(range, std::abs(double(b[i])));
+  }
+  return worst / range;
+}
+
+TEST(Precision, ErrorsAreWhatWasAskedFor) {
+  size_t f32_bytes = 0, bf16_bytes = 0;
+  const std::vector<float> exact = result(Precision::f32, &f32_bytes);
+  EXPECT_LE(error(result(Precision::fast), exact), 1e-4);
+  const std::vector<float> half = result(Precision::bf16, &bf16_bytes);
+  EXPECT_LE(error(half, exact), 2e-2);
+  EXPECT_NE(half, exact);  // it is what was asked for
+  EXPECT_LT(bf16_bytes, f32_bytes * 8 / 10);
+}
+
+TEST(Precision, NamesAreKnownOrRefused) {
+  EXPECT_EQ(*parse_precision("fast"), Precision::fast);
+  EXPECT_EQ(parse_precision("int4").error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(parse_precision("f31").error().code(), ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace hologram::compiler
