@@ -16,4 +16,5 @@ def onnx_batch_normalization(x: DeviceArray[f32], scale: DeviceArray[f32], bias:
     if i < spatial and plane < u64(batch) * channels:
         c = plane % channels
         at = u64(plane) * spatial + i
-        y[at] = (x[at] - mean[c]) / sqrt(variance[c] + eps) * scale[c] + bias[c]
+        factor = scale[c] / sqrt(variance[c] + eps)
+        y[at] = (x[at] - mean[c]) * factor + bias[c]

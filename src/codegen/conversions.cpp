@@ -1,4 +1,7 @@
 // Conversions between the types of the ISA: every one rounds once, to nearest even.
+#include <algorithm>
+#include <cmath>
+
 #include "codegen/lane_ops.h"
 
 namespace hologram::codegen {
@@ -28,12 +31,33 @@ Value* LaneOps::convert(DType to, DType from, Value* a) {
   return to == DType::f64 ? b.CreateFPExt(single, result) : narrow(to, single);
 }
 
-// Saturating; NaN gives 0.
+// Saturating; NaN gives 0. Vectors by hand: LLVM takes a saturating conversion of one apart.
 Value* LaneOps::float_to_integer(DType to, Value* value) {
-  const auto intrinsic =
-      is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+  const bool is_signed = is_signed_integer(to);
   Type* const result = with_lanes(register_type(to), value);
-  return b.CreateIntrinsic(intrinsic, {result, value->getType()}, {value});
+  if (!result->isVectorTy())
+    return b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                             {result, value->getType()}, {value});
+  const int digits = static_cast<int>(bits_of(to)) - is_signed;
+  const int precision = value->getType()->getScalarType()->isDoubleTy() ? 53 : 24;
+  // The range as floats: `above` is the first past it, `highest` the last inside.
+  const double above = std::ldexp(1.0, digits), lowest = is_signed ? -above : 0;
+  const double highest = above - std::ldexp(1.0, std::max(0, digits - precision));
+  const auto number = [&](double x) { return llvm::ConstantFP::get(value->getType(), x); };
+  // NaN is not greater than anything: it becomes the lowest.
+  Value* inside = b.CreateSelect(b.CreateFCmpOGT(value, number(lowest)), value, number(lowest));
+  inside = b.CreateSelect(b.CreateFCmpOLT(inside, number(highest)), inside, number(highest));
+  Value* whole = nullptr;
+  if (bits_of(to) < 32)
+    whole = b.CreateTrunc(b.CreateFPToSI(inside, with_lanes(b.getInt32Ty(), value)), result);
+  else
+    whole = is_signed ? b.CreateFPToSI(inside, result) : b.CreateFPToUI(inside, result);
+  if (digits > precision)
+    whole = b.CreateSelect(b.CreateFCmpOGE(value, number(above)),
+                           constant_like(whole, ~uint64_t{0} >> (64 - digits)), whole);
+  if (is_signed)
+    whole = b.CreateSelect(b.CreateFCmpUNO(value, value), constant_like(whole, 0), whole);
+  return whole;
 }
 
 // To f16 and bf16 through f32, as the ISA says.

@@ -6,4 +6,6 @@ def vector_clip(a: DeviceArray[f32], c: DeviceArray[f32], low: f32, high: f32, n
     launch(n)
     i = get_global_id()
     if i < n:
-        c[i] = min(max(a[i], low), high)
+        x = a[i]
+        x = low if x < low else x
+        c[i] = high if x > high else x
