@@ -99,6 +99,11 @@ Status check_and_type(Graph& graph, Node& node, const Operator& entry) {
     if (!entry.inputs[i].optional)
       return fail(ErrorCode::invalid_argument, "input {} is missing", entry.inputs[i].name);
   HOLOGRAM_CHECK(check_attributes(entry, node));
+  // Results that the operator always has, and the node does not name.
+  while (node.outputs.size() < entry.outputs.size() &&
+         !entry.outputs[node.outputs.size()].optional &&
+         !entry.outputs[node.outputs.size()].variadic)
+    node.outputs.push_back(graph.add_value(""));
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Operator::Formal* formal = formal_at(entry.outputs, i);
     if (!formal)

@@ -27,6 +27,8 @@ void CanonicalContext::number_to_input(std::string_view name, size_t index) {
 Status canonicalise(graph::Graph& graph, graph::Node& node) {
   const std::string op = node.op, domain = node.domain;
   CanonicalContext context{graph, node};
+  // Before 6 a list of inputs that could be overwritten, which nothing needs.
+  if (domain.empty() && node.opset < 6) node.attributes.erase("consumed_inputs");
   for (auto family :
        {activation_rewrites(), arithmetic_rewrites(), machine_learning_rewrites(),
         movement_rewrites(), network_rewrites(), normalisation_rewrites(), quantisation_rewrites(),

@@ -22,14 +22,19 @@ Status slope_of_channels(CanonicalContext& c) {
   align.outputs = {c.graph.add_value("")};
   c.set_input(1, align.outputs[0]);
   c.graph.nodes.push_back(std::move(align));
-  c.node.attributes.erase("consumed_inputs");
+  return {};
+}
+
+// Before 6 the constants had fewer digits.
+Status selu_digits(CanonicalContext& c) {
+  if (!c.attributes().has("alpha")) c.node.attributes.set("alpha", double{1.6732f});
+  if (!c.attributes().has("gamma")) c.node.attributes.set("gamma", double{1.0507f});
   return {};
 }
 
 constexpr Rewrite kRewrites[] = {
-    {"Hardmax", "", 13, coerce_softmax},
-    {"LogSoftmax", "", 13, coerce_softmax},
-    {"PRelu", "", 7, slope_of_channels},
+    {"Hardmax", "", 13, coerce_softmax}, {"LogSoftmax", "", 13, coerce_softmax},
+    {"PRelu", "", 7, slope_of_channels}, {"Selu", "", 6, selu_digits},
     {"Softmax", "", 13, coerce_softmax},
 };
 

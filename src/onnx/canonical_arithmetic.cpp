@@ -5,8 +5,8 @@ namespace {
 
 // Before 11 the bounds were attributes.
 Status clip_bounds(CanonicalContext& c) {
-  c.number_to_input("min", 1);
-  c.number_to_input("max", 2);
+  c.node.op = "ClipToNumbers";
+  c.node.domain = "hologram";
   return {};
 }
 
@@ -30,12 +30,6 @@ Status broadcast_from_axis(CanonicalContext& c) {
   return {};
 }
 
-// Before 6 a list of inputs that could be overwritten, which nothing needs.
-Status forget_consumed_inputs(CanonicalContext& c) {
-  c.node.attributes.erase("consumed_inputs");
-  return {};
-}
-
 // C was broadcast only where `broadcast` said so.
 Status gemm_broadcast(CanonicalContext& c) {
   c.node.attributes.erase("broadcast");
@@ -43,15 +37,13 @@ Status gemm_broadcast(CanonicalContext& c) {
 }
 
 constexpr Rewrite kRewrites[] = {
-    {"Add", "", 7, broadcast_from_axis},     {"Add", "", 6, forget_consumed_inputs},
-    {"And", "", 7, broadcast_from_axis},     {"Clip", "", 11, clip_bounds},
-    {"Clip", "", 6, forget_consumed_inputs}, {"Div", "", 7, broadcast_from_axis},
-    {"Div", "", 6, forget_consumed_inputs},  {"Equal", "", 7, broadcast_from_axis},
-    {"Gemm", "", 7, gemm_broadcast},         {"Greater", "", 7, broadcast_from_axis},
-    {"Less", "", 7, broadcast_from_axis},    {"Mul", "", 7, broadcast_from_axis},
-    {"Mul", "", 6, forget_consumed_inputs},  {"Or", "", 7, broadcast_from_axis},
+    {"Add", "", 7, broadcast_from_axis},     {"And", "", 7, broadcast_from_axis},
+    {"Clip", "", 11, clip_bounds},           {"Div", "", 7, broadcast_from_axis},
+    {"Equal", "", 7, broadcast_from_axis},   {"Gemm", "", 7, gemm_broadcast},
+    {"Greater", "", 7, broadcast_from_axis}, {"Less", "", 7, broadcast_from_axis},
+    {"Mul", "", 7, broadcast_from_axis},     {"Or", "", 7, broadcast_from_axis},
     {"Pow", "", 7, broadcast_from_axis},     {"Sub", "", 7, broadcast_from_axis},
-    {"Sub", "", 6, forget_consumed_inputs},  {"Xor", "", 7, broadcast_from_axis},
+    {"Xor", "", 7, broadcast_from_axis},
 };
 
 }  // namespace

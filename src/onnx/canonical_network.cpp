@@ -25,10 +25,16 @@ Status roi_align_coordinates(CanonicalContext& c) {
   return {};
 }
 
+// Before 7 the whole sequence of states was optional by an attribute, as well as by its name.
+Status output_sequence(CanonicalContext& c) {
+  c.node.attributes.erase("output_sequence");
+  return {};
+}
+
 constexpr Rewrite kRewrites[] = {
-    {"DFT", "", 20, dft_axis},
-    {"GridSample", "", 20, grid_sample_mode},
-    {"RoiAlign", "", 16, roi_align_coordinates},
+    {"GRU", "", 7, output_sequence},          {"LSTM", "", 7, output_sequence},
+    {"RNN", "", 7, output_sequence},          {"DFT", "", 20, dft_axis},
+    {"GridSample", "", 20, grid_sample_mode}, {"RoiAlign", "", 16, roi_align_coordinates},
 };
 
 }  // namespace

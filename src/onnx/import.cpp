@@ -132,6 +132,9 @@ class Importer {
     if (proto.op == "Constant" && domain.empty()) return import_constant(proto, scope);
     if (proto.op == "Gradient" && domain == "ai.onnx.preview.training")
       return import_gradient(proto, scope);
+    if (domain == "hologram")
+      return fail(ErrorCode::unsupported,
+                  "the domain 'hologram' is the compiler's own; models cannot name it");
     Node node;
     node.op = proto.op;
     node.domain = domain;

@@ -49,9 +49,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> folders, lists;
   std::string write_page, check_page;
   std::string filter, json, known, write_known_to;
-  bool list = false, quiet = false, in_process = false;
+  bool operators = false, list = false, quiet = false, in_process = false;
   unsigned jobs = 2, seconds = 60;
   app.add_option("suites", folders, "Folders of NAME/model.onnx, or one such NAME");
+  app.add_flag("--operators", operators, "Print the operator table: every input and its types");
   app.add_option("--lists", lists, "Lists of --known for the page");
   app.add_option("--write-docs", write_page, "Write the page of those lists and the operators");
   app.add_option("--check-docs", check_page, "Succeed when that page is what it should be");
@@ -66,6 +67,10 @@ int main(int argc, char** argv) {
   app.add_option("--timeout", seconds, "Seconds a case may take")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
+  if (operators) {
+    fmt::print("{}", operator_list());
+    return 0;
+  }
   if (!write_page.empty()) return page(lists, write_page, true);
   if (!check_page.empty()) return page(lists, check_page, false);
   if (folders.empty()) {

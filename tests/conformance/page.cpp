@@ -40,13 +40,18 @@ const std::vector<Column>& columns() {
   return kColumns;
 }
 
+// T of "seq(T)" and "opt(T)".
+std::string unwrapped(const std::string& type) {
+  const bool wrapped = type.starts_with("seq(") || type.starts_with("opt(");
+  return wrapped ? type.substr(4, type.size() - 5) : type;
+}
+
 // The types of the first operand, or of the result where there is none; nothing where any value
 // will do.
 std::optional<TypeSet> main_types(const Operator& entry) {
   const auto& formals = entry.inputs.empty() ? entry.outputs : entry.inputs;
   if (formals.empty()) return std::nullopt;
-  std::string type = formals[0].type;
-  if (type.starts_with("seq(") || type.starts_with("opt(")) type = type.substr(4, type.size() - 5);
+  const std::string type = unwrapped(formals[0].type);
   if (auto fixed = dtype_from_name(type)) return TypeSet{*fixed};
   if (auto found = entry.constraints.find(type); found != entry.constraints.end())
     return found->second;
@@ -81,6 +86,20 @@ void write_operators(std::string& page, const std::string& domain) {
 }
 
 }  // namespace
+
+std::string operator_list() {
+  std::string text;
+  for (const Operator* entry : graph::operators().all())
+    for (const auto* formals : {&entry->inputs, &entry->outputs})
+      for (const Operator::Formal& formal : *formals) {
+        const auto found = entry->constraints.find(unwrapped(formal.type));
+        text += fmt::format(
+            "{} {} {} {} {}\n", entry->domain.empty() ? "ai.onnx" : entry->domain, entry->name,
+            formals == &entry->inputs ? "in" : "out", formal.name,
+            found == entry->constraints.end() ? formal.type : found->second.to_string());
+      }
+  return text;
+}
 
 std::string conformance_page(const std::vector<Known>& suites) {
   std::string page =

@@ -7,6 +7,9 @@
 
 namespace hologram::conformance {
 
+// "domain operator input types", one line an input or output.
+std::string operator_list();
+
 std::string conformance_page(const std::vector<Known>& suites);
 
 }  // namespace hologram::conformance

@@ -60,6 +60,14 @@ Register clip(P& p) {
   return x;
 }
 
+// Before opset 11 the bounds were numbers of no particular type.
+Register clip_to_numbers(P& p) {
+  Register x = p.in(0);
+  if (p.attributes.has("min")) x = p.b.binary(Opcode::max, x, p.number(p.attributes.number("min")));
+  if (p.attributes.has("max")) x = p.b.binary(Opcode::min, x, p.number(p.attributes.number("max")));
+  return x;
+}
+
 // Broadcasting before opset 7: B's axes are those of A from `axis` on. Axes of 1 are added behind
 // them, after which today's rule says the same. As many as A leaves; none where B is as long.
 size_t axes_behind(const Shape& a, const Shape& b, int64_t axis) {
@@ -137,6 +145,12 @@ void add_arithmetic(OperatorTable& table) {
       .where("T", kNumbers)
       .infer(same_shape_as_first)
       .pointwise(clip);
+  table.add("ClipToNumbers", "hologram")
+      .signature("input:T -> output:T")
+      .where("T", kFloats)
+      .attributes("min:f, max:f")
+      .infer(same_shape_as_first)
+      .pointwise(clip_to_numbers);
 }
 
 }  // namespace hologram::graph::ops

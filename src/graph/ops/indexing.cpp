@@ -1,5 +1,6 @@
 // Elements named by indices, conditions and diagonals.
 #include "graph/infer.h"
+#include "graph/ops/compose.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
@@ -112,6 +113,20 @@ Status trilu(InferContext& c) {
   return same_shape_as_first(c);
 }
 
+// Before opset 11 a negative index was outside, not counted from the end.
+Result<Values> one_hot_from_zero(ComposeContext& c) {
+  const Writer w(c);
+  const DType type = c.type(0).dtype;
+  const ValueId depth = w.cast(w.reshape(c.in(1), {}), type);
+  const ValueId below = w.call("Less", {c.in(0), w.number(type, 0)});
+  return Values{c.op("OneHot")
+                    .input(w.call("Where", {below, depth, c.in(0)}))
+                    .input(c.in(1))
+                    .input(c.in(2))
+                    .attributes(c.attributes())
+                    .output()};
+}
+
 }  // namespace
 
 void add_indexing(OperatorTable& table) {
@@ -143,6 +158,14 @@ void add_indexing(OperatorTable& table) {
       .attributes("axis:i")
       .infer(one_hot)
       .kernel();
+  table.add("OneHotFromZero", "hologram")
+      .signature("indices:T1, depth:T2, values:T -> output:T")
+      .where("T", kAll)
+      .where("T1", kNumbers)
+      .where("T2", kNumbers)
+      .attributes("axis:i")
+      .infer(one_hot)
+      .compose(one_hot_from_zero);
 }
 
 }  // namespace hologram::graph::ops

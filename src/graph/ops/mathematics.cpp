@@ -41,6 +41,8 @@ Register is_inf(P& p) {
 
 }  // namespace
 
+constexpr TypeSet kFloat8 = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
+
 void add_mathematics(OperatorTable& table) {
   auto unary_op = [&](const char* name, TypeSet types, PointwiseFunction f) {
     table.add(name)
@@ -78,9 +80,10 @@ void add_mathematics(OperatorTable& table) {
   auto test_op = [&](const char* name, PointwiseFunction f) {
     return table.add(name)
         .signature("X:T -> Y:bool")
-        .where("T", kFloats)
+        .where("T", kFloats | kFloat8)
         .infer(same_shape_as_first)
-        .pointwise(f);
+        .pointwise(f)
+        .kernel();
   };
   test_op("IsNaN", is_nan);
   test_op("IsInf", is_inf).attributes("detect_negative:i, detect_positive:i");

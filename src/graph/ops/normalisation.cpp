@@ -1,5 +1,6 @@
 // Normalisations.
 #include "graph/infer.h"
+#include "graph/ops/compose.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
@@ -48,6 +49,33 @@ Result<std::vector<ValueId>> mean_variance(ComposeContext& c) {
   return std::vector<ValueId>{c.op("Div").input(centred).input(safe).output()};
 }
 
+// Before opset 9, spatial=0: statistics for each element of a sample.
+Result<Values> batch_norm_of_elements(ComposeContext& c) {
+  const Writer w(c);
+  const DType type = c.type(0).dtype;
+  const double epsilon = c.attributes().number("epsilon", 1e-5);
+  const ValueId deviation = w.call("Sqrt", {w.add(c.in(4), w.number(type, epsilon))});
+  const ValueId scaled = w.mul(w.call("Div", {w.sub(c.in(0), c.in(3)), deviation}), c.in(1));
+  return Values{w.add(scaled, c.in(2))};
+}
+
+// Before opset 21 there was one scale and bias for a group, not for a channel.
+Result<Values> group_norm_by_group(ComposeContext& c) {
+  const Writer w(c);
+  const int64_t groups = c.attributes().integer("num_groups");
+  const ValueId size = w.call("Div", {w.dim(c.in(0), 1), w.list({groups})});
+  auto for_channels = [&](ValueId of_groups) {
+    const ValueId shape = w.concat({w.list({groups}), size}, 0);
+    return w.reshape(w.call("Expand", {w.unsqueeze(of_groups, {1}), shape}), {-1});
+  };
+  return Values{c.op("GroupNormalization")
+                    .input(c.in(0))
+                    .input(for_channels(c.in(1)))
+                    .input(for_channels(c.in(2)))
+                    .attributes(c.attributes())
+                    .output()};
+}
+
 }  // namespace
 
 void add_normalisation(OperatorTable& table) {
@@ -87,6 +115,18 @@ void add_normalisation(OperatorTable& table) {
       .attributes("epsilon:f, num_groups:i, stash_type:i")
       .infer(same_shape_as_first)
       .kernel();
+  table.add("GroupNormalizationByGroup", "hologram")
+      .signature("X:T, scale:T, bias:T -> Y:T")
+      .where("T", kFloats)
+      .attributes("epsilon:f, num_groups:i")
+      .infer(same_shape_as_first)
+      .compose(group_norm_by_group);
+  table.add("BatchNormalizationOfElements", "hologram")
+      .signature("X:T, scale:T, B:T, mean:T, var:T -> Y:T")
+      .where("T", kFloats)
+      .attributes("epsilon:f, momentum:f")
+      .infer(same_shape_as_first)
+      .compose(batch_norm_of_elements);
   table.add("LpNormalization")
       .signature("input:T -> output:T")
       .where("T", kFloats)

@@ -1,9 +1,12 @@
 // Random tensors and Dropout.
 #include "graph/infer.h"
+#include "graph/ops/compose.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
 namespace {
+
+constexpr TypeSet kFloat8 = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz};
 
 DType named_type(InferContext& c, DType fallback) {
   if (!c.attributes().has("dtype")) return fallback;
@@ -32,6 +35,14 @@ Status multinomial_types(InferContext& c) {
 Status dropout_types(InferContext& c) {
   if (c.wants(1)) c.set_dtype(1, DType::boolean);
   return same_shape_as_first(c);
+}
+
+// Before opset 10 the mask had the data's type; nothing is dropped.
+Result<Values> dropout_with_numbers(ComposeContext& c) {
+  const Writer w(c);
+  const DType type = c.type(0).dtype;
+  const ValueId kept = w.call("Expand", {w.number(type, 1), w.call("Shape", {c.in(0)})});
+  return Values{w.call("Identity", {c.in(0)}), kept};
 }
 
 }  // namespace
@@ -85,12 +96,17 @@ void add_random(OperatorTable& table) {
       .random();
   table.add("Dropout")
       .signature("data:T, ratio:T1?, training_mode:bool? -> output:T, mask:bool?")
-      .where("T", kFloats | kSmallFloats)
-      .where("T1", kFloats)
+      .where("T", kFloats | kFloat8)
+      .where("T1", kFloats | kFloat8)
       .attributes("seed:i")
       .infer(dropout_types)
       .kernel()
       .random();
+  table.add("DropoutWithNumbers", "hologram")
+      .signature("data:T -> output:T, mask:T?")
+      .where("T", kFloats)
+      .infer(same_shape_as_first)
+      .compose(dropout_with_numbers);
 }
 
 }  // namespace hologram::graph::ops

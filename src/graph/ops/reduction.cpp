@@ -1,5 +1,6 @@
 // Reductions over axes, and ArgMax/ArgMin.
 #include "graph/infer.h"
+#include "graph/ops/compose.h"
 #include "graph/ops/families.h"
 
 namespace hologram::graph::ops {
@@ -43,13 +44,23 @@ Status arg_shape(InferContext& c) {
   return {};
 }
 
+// Of integers: in f64, cut off.
+Result<Values> log_sum_exp(ComposeContext& c) {
+  const Writer w(c);
+  const DType type = c.type(0).dtype;
+  std::vector<ValueId> inputs = c.node.inputs;
+  if (is_integer(type)) inputs[0] = w.cast(inputs[0], DType::f64);
+  const ValueId reduced =
+      c.op("ReduceLogSumExpOfFloats", "hologram").inputs(inputs).attributes(c.attributes());
+  return Values{w.cast(reduced, type)};
+}
+
 }  // namespace
 
 void add_reduction(OperatorTable& table) {
   const TypeSet wide = kFloats | TypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
-  for (const char* name :
-       {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-        "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"}) {
+  for (const char* name : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceMax", "ReduceMean",
+                           "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"}) {
     const bool ordered =
         std::string_view(name) == "ReduceMax" || std::string_view(name) == "ReduceMin";
     table.add(name)
@@ -58,6 +69,18 @@ void add_reduction(OperatorTable& table) {
         .attributes("keepdims:i, noop_with_empty_axes:i")
         .infer(reduced_shape)
         .kernel();
+  }
+  for (const char* domain : {"", "hologram"}) {
+    const bool floats = std::string_view(domain) == "hologram";
+    auto entry = table.add(floats ? "ReduceLogSumExpOfFloats" : "ReduceLogSumExp", domain);
+    entry.signature("data:T, axes:i64? -> reduced:T")
+        .where("T", floats ? kFloats : wide)
+        .attributes("keepdims:i, noop_with_empty_axes:i")
+        .infer(reduced_shape);
+    if (floats)
+      entry.kernel("ReduceLogSumExp");
+    else
+      entry.compose(log_sum_exp);
   }
   for (const char* name : {"ArgMax", "ArgMin"})
     table.add(name)

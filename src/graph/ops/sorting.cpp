@@ -43,7 +43,7 @@ void add_sorting(OperatorTable& table) {
       .kernel();
   table.add("Unique")
       .signature("X:T -> Y:T, indices:i64?, inverse_indices:i64?, counts:i64?")
-      .where("T", kCompute | kStrings)
+      .where("T", kCompute | kStrings | kComplex)
       .attributes("axis:i, sorted:i")
       .infer(unique_types)
       .kernel();

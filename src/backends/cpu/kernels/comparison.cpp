@@ -1,5 +1,7 @@
 // Selection and comparison of elements that no pointwise program can hold: strings, complex
 // numbers, small types.
+#include <cmath>
+
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/pointwise.h"
@@ -64,7 +66,31 @@ Status equal_strings(KernelContext& c) {
   return {};
 }
 
-constexpr Kernel kKernels[] = {{"EqualStrings", equal_strings}, {"Where", unpacked<where>}};
+// Of 8-bit floats; the others are computed pointwise.
+template <typename Test>
+Status test_small_floats(KernelContext& c, Test test) {
+  const Tensor& x = c.input(0);
+  HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  for (int64_t i = 0; i < x.count(); ++i)
+    y.as<bool>()[i] = test(small_float_to_f32(x.dtype, x.as<uint8_t>()[i]));
+  return {};
+}
+
+Status is_nan(KernelContext& c) {
+  return test_small_floats(c, [](float x) { return std::isnan(x); });
+}
+
+Status is_inf(KernelContext& c) {
+  const bool positive = c.integer("detect_positive", 1) != 0;
+  const bool negative = c.integer("detect_negative", 1) != 0;
+  return test_small_floats(c,
+                           [=](float x) { return std::isinf(x) && (x > 0 ? positive : negative); });
+}
+
+constexpr Kernel kKernels[] = {{"EqualStrings", equal_strings},
+                               {"IsInf", is_inf},
+                               {"IsNaN", is_nan},
+                               {"Where", unpacked<where>}};
 
 }  // namespace
 

@@ -140,7 +140,10 @@ Status dropout(KernelContext& c) {
   const bool training =
       c.has_input(2) && c.input(2).count() == 1 && c.input(2).as<uint8_t>()[0] != 0;
   double ratio = 0.5;
-  if (c.has_input(1)) {
+  if (c.has_input(1) && size_of(c.input(1).dtype) == 1) {
+    if (c.input(1).count() == 1)
+      ratio = small_float_to_f32(c.input(1).dtype, c.input(1).as<uint8_t>()[0]);
+  } else if (c.has_input(1)) {
     HOLOGRAM_CHECK(dispatch_float(c.input(1).dtype, [&]<typename T>() -> Status {
       if (c.input(1).count() == 1) ratio = static_cast<double>(c.input(1).as<T>()[0]);
       return {};
@@ -155,6 +158,17 @@ Status dropout(KernelContext& c) {
     mask = kept.as<uint8_t>();
   }
   Generator generator(c);
+  if (size_of(x.dtype) == 1) {  // 8-bit floats
+    for (int64_t i = 0; i < x.count(); ++i) {
+      const bool keep = !training || ratio == 0 || generator.uniform() >= ratio;
+      const uint8_t bits = x.as<uint8_t>()[i];
+      const double scaled = keep ? small_float_to_f32(x.dtype, bits) / (1 - ratio) : 0;
+      y.as<uint8_t>()[i] =
+          training ? f32_to_small_float(x.dtype, static_cast<float>(scaled)) : bits;
+      if (mask) mask[i] = keep;
+    }
+    return {};
+  }
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     const T scale = static_cast<T>(1 / (1 - ratio));
     for (int64_t i = 0; i < x.count(); ++i) {

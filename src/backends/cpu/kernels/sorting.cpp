@@ -142,6 +142,13 @@ Status unique_of(KernelContext& c, const Tensor& x, int64_t outer, int64_t n, in
   return {};
 }
 
+// Ordered by the real part, then the imaginary.
+template <typename T>
+struct OrderedComplex {
+  T real, imaginary;
+  auto operator<=>(const OrderedComplex&) const = default;
+};
+
 Status unique(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool flat = !c.attributes().has("axis");
@@ -155,6 +162,10 @@ Status unique(KernelContext& c) {
   }
   if (x.dtype == DType::string) return unique_of<std::string>(c, x, outer, n, inner, flat, axis);
   if (x.dtype == DType::boolean) return unique_of<uint8_t>(c, x, outer, n, inner, flat, axis);
+  if (x.dtype == DType::complex64)
+    return unique_of<OrderedComplex<float>>(c, x, outer, n, inner, flat, axis);
+  if (x.dtype == DType::complex128)
+    return unique_of<OrderedComplex<double>>(c, x, outer, n, inner, flat, axis);
   return dispatch_number(
       x.dtype, [&]<typename T>() { return unique_of<T>(c, x, outer, n, inner, flat, axis); });
 }
