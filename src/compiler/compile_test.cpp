@@ -139,32 +139,5 @@ TEST(Compile, RefusesInputsThatDoNotFit) {
   EXPECT_FALSE(session->run({}).has_value());
 }
 
-TEST(Archive, EveryFlippedByteIsAnError) {
-  const std::vector<std::byte> good = *compile(small_network(4));
-  const std::vector inputs{Value(tensor<float>({4, 3}, std::vector<float>(12, 0.5f)))};
-  ASSERT_TRUE(open(good)->run(inputs).has_value());
-  for (size_t at = 0; at < good.size(); ++at) {
-    std::vector<std::byte> bad = good;
-    bad[at] ^= std::byte{0x10};
-    // Constants are checked before the first run.
-    auto session = open(bad);
-    Status status = session ? Status() : std::unexpected(session.error());
-    if (session) {
-      auto outputs = session->run(inputs);
-      status = outputs ? Status() : std::unexpected(outputs.error());
-    }
-    ASSERT_FALSE(status.has_value()) << "byte " << at;
-    EXPECT_THAT(status.error().code(), testing::AnyOf(ErrorCode::corrupt, ErrorCode::unsupported));
-    EXPECT_FALSE(status.error().message().empty());
-  }
-}
-
-TEST(Archive, EveryTruncationIsAnError) {
-  const std::vector<std::byte> good = *compile(small_network(4));
-  for (size_t size = 0; size < good.size(); size += 7)
-    EXPECT_FALSE(
-        open(std::vector(good.begin(), good.begin() + static_cast<int64_t>(size))).has_value());
-}
-
 }  // namespace
 }  // namespace hologram::compiler

@@ -48,6 +48,18 @@ class StepMemory : public kernels::KernelMemory {
   Scratch& scratch_;
 };
 
+// An input left out; also where a hostile plan leaves out one that the kernel needs, so it is empty
+// and has memory.
+const Value& left_out() {
+  alignas(kAlignment) static std::byte zeros[256];
+  static const Value value = [] {
+    Value empty;
+    empty.tensor = Tensor{DType::f32, {0}, zeros};
+    return empty;
+  }();
+  return value;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
@@ -177,7 +189,7 @@ Status Frame::run_program(const LoadedStep& step, RunContext& context) {
 
 Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   inputs_.clear();
-  for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? Value() : values_[id]);
+  for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? left_out() : values_[id]);
   outputs_.assign(step.outputs.size(), Value());
   StepMemory memory(*this, step, context.scratch);
   kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory,

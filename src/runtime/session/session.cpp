@@ -149,7 +149,9 @@ struct Session::Impl {
     if (inputs.size() != plan.inputs.size())
       return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
                   plan.inputs.size());
-    HOLOGRAM_CHECK(model->archive.verify());  // before the first step; later calls cost a load
+    ThreadPool& pool = threads ? *threads : ThreadPool::shared();
+    // Before the first step; later calls cost a load.
+    HOLOGRAM_CHECK(model->archive.verify(pool));
     HOLOGRAM_TRY(const Lease run, take());
     run->symbols.assign(model->symbols, archive::kUndefined);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -166,7 +168,7 @@ struct Session::Impl {
     }
     run->frame->set_outputs(run->results);
     run->context.times = times;
-    run->context.threads = threads ? threads : &ThreadPool::shared();
+    run->context.threads = &pool;
     HOLOGRAM_CHECK(run->frame->run(run->context));
     for (size_t i = 0; i < plan.outputs.size(); ++i)
       HOLOGRAM_CHECK(receive(i, run->frame->value(plan.outputs[i])));
