@@ -46,8 +46,18 @@ Result<WeightEncoding> parse_weight_encoding(std::string_view text) {
 
 namespace {
 
-// Which operand of a quantised product holds 8-bit weights; -1: none.
-int weight_operand(std::string_view kernel) {
+// Which operand of a step holds 8-bit weights; -1: none. Where DequantizeLinear was expanded, a
+// pointwise program begins by casting them and makes floats.
+int weight_operand(const archive::PlanT& plan, const archive::StepT& step) {
+  const std::string_view kernel = step.kernel;
+  if (step.kind == archive::StepKind::control) return -1;
+  if (step.kind == archive::StepKind::program) {
+    const bool floats = std::ranges::all_of(step.outputs, [&](uint32_t id) {
+      const auto type = static_cast<DType>(plan.values[id]->type->dtype);
+      return type == DType::f32 || type == DType::f16 || type == DType::bf16;
+    });
+    return floats && kernel.starts_with("Cast") ? 0 : -1;
+  }
   if (kernel == "DequantizeLinear") return 0;
   if (kernel == "MatMulInteger" || kernel == "ConvInteger") return 1;
   if (kernel == "QLinearMatMul" || kernel == "QLinearConv") return 3;
@@ -72,7 +82,7 @@ void collect(const archive::PlanT& plan, Uses& uses) {
       uses.names.try_emplace(c, plan.values[id]->name);
   for (uint32_t id : plan.outputs) uses.others.insert(constant_of(id));
   for (const auto& step : plan.steps) {
-    const int weight = step->kind == archive::StepKind::kernel ? weight_operand(step->kernel) : -1;
+    const int weight = weight_operand(plan, *step);
     for (size_t i = 0; i < step->inputs.size(); ++i)
       if (static_cast<int>(i) != weight) uses.others.insert(constant_of(step->inputs[i]));
     for (const auto& attribute : step->attributes) uses.attributes.insert(attribute->constant);

@@ -13,9 +13,8 @@
 //       up); varint number of the first points that are not exact; N x (varint offset, varint size,
 //       u64 XXH3-64)
 //     Tensors of equal content share their fragments.
-//  3. fragments (fragment.h), the first of every tensor, then the second of every tensor, ...: a
-//  file cut off
-//     anywhere still holds every tensor at some quality
+//  3. fragments (fragment.h): always the next one of the tensor that is worst so far, so a file cut
+//     off anywhere still holds every tensor at some quality, and all at about the same
 //
 // Fragments need no alignment: they are decoded, never used in place.
 #pragma once

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,18 +42,29 @@ Status copy(int from, uint64_t offset, uint64_t size, FileWriter& to, std::span<
   return {};
 }
 
-// Calls place(tensor, fragment) in the order of the file: the first fragment of every tensor, then
-// the second of every tensor, ... Tensors of the same id share the fragments of the first of them.
+// Calls place(tensor, fragment) in the order of the file: always the next fragment of the tensor
+// that the fragments so far leave worst. So every tensor has its first fragment before any has its
+// second, and a prefix of the file holds all of them about equally well. Tensors of the same id
+// share the fragments of the first of them.
 template <typename Place>
 Status in_file_order(std::span<const TensorInfo> tensors, Place place) {
-  size_t most = 0;
+  struct Next {
+    double snr_db;  // without it
+    size_t fragment, tensor;
+    auto operator<=>(const Next&) const = default;
+  };
   std::unordered_set<uint64_t> ids;
-  std::vector<bool> repeats;
-  for (const TensorInfo& info : tensors) repeats.push_back(!ids.insert(info.id).second);
-  for (const TensorInfo& info : tensors) most = std::max(most, info.fragments.size());
-  for (size_t index = 0; index < most; ++index)
-    for (size_t t = 0; t < tensors.size(); ++t)
-      if (!repeats[t] && index < tensors[t].fragments.size()) HOLOGRAM_CHECK(place(t, index));
+  std::vector<Next> order;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    if (!ids.insert(tensors[t].id).second) continue;
+    double reached = -HUGE_VAL;
+    for (size_t i = 0; i < tensors[t].fragments.size(); ++i) {
+      reached = std::max(reached, tensors[t].curve[i].snr_db());  // fragments stay in order
+      order.push_back({reached, i, t});
+    }
+  }
+  std::ranges::sort(order);
+  for (const Next& next : order) HOLOGRAM_CHECK(place(next.tensor, next.fragment));
   return {};
 }
 

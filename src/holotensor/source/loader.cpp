@@ -128,6 +128,7 @@ Status Loader::Impl::add_entries() {
 std::vector<FragmentRequest> Loader::Impl::plan(std::vector<Entry*>& owners) {
   struct Wish {
     bool later;
+    double snr_db;  // without it: the tensor that is worst comes first, as in the file
     uint16_t fragment;
     Entry* entry;
   };
@@ -135,11 +136,12 @@ std::vector<FragmentRequest> Loader::Impl::plan(std::vector<Entry*>& owners) {
   for (Entry& entry : entries) {
     if (entry.done()) continue;
     for (const uint16_t fragment : entry.missing(1 + options.retries)) {
-      wishes.push_back({fragment >= entry.wanted_first, fragment, &entry});
+      wishes.push_back(
+          {fragment >= entry.wanted_first, entry.info->curve[fragment].snr_db(), fragment, &entry});
     }
   }
   std::ranges::stable_sort(wishes, {},
-                           [](const Wish& w) { return std::tuple(w.later, w.fragment); });
+                           [](const Wish& w) { return std::tuple(w.later, w.snr_db, w.fragment); });
   std::vector<FragmentRequest> requests;
   for (const Wish& wish : wishes) {
     requests.push_back({wish.entry->tensor, wish.fragment});

@@ -47,9 +47,10 @@ struct LoadOptions {
   ThreadPool* pool = nullptr;
 };
 
-// Every method is safe from any thread. The first fragments of all tensors are loaded first, then
-// the second of all, ...: what there is grows evenly. A damaged or missing fragment is replaced by
-// another where the tensor's distribution allows it, and never changes a value.
+// Every method is safe from any thread. What is worst gets its next fragment first, so the first
+// fragments of all tensors come before any second one, and quality grows evenly. A damaged or
+// missing fragment is replaced by another where the tensor's distribution allows it, and never
+// changes a value.
 class Loader {
  public:
   // Fails on a name that the source does not have. Loading begins at once.

@@ -95,10 +95,9 @@ struct Weights::Impl {
   // Guards what follows, which only the loading thread changes.
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::vector<HotTensor> newest;  // as they come
-  size_t missing = 0;             // tensors without a first version
-  size_t round = 0;               // most fragments of those that came since the last set
-  bool pending = false;
+  std::vector<HotTensor> newest;    // as they come
+  size_t missing = 0;               // tensors without a first version
+  size_t pending = 0;               // improvements since the last set
   std::vector<HotTensor> versions;  // of the current set
   std::shared_ptr<const WeightSet> current;
   uint64_t version = 0;
@@ -112,24 +111,21 @@ struct Weights::Impl {
     return static_cast<size_t>(std::ranges::find(curve, quality) - curve.begin());
   }
 
-  // On the loading thread. The k-th fragments of all tensors come before the first (k+1)-th: what
-  // has come by then is one set, in which no tensor is ahead of the others.
+  // On the loading thread. The tensor that is worst gets its next fragment first, so that after as
+  // many improvements as there are tensors the set is better as a whole.
   void improved(size_t tensor, const HotTensor& version) {
-    const size_t fragments = fragments_in(tensor, version->quality);
-    if (fragments > round && missing == 0) publish();
     {
       std::lock_guard lock(mutex);
       missing -= newest[tensor] == nullptr;
       newest[tensor] = version;
-      round = std::max(round, fragments);
-      pending = true;
+      ++pending;
     }
-    if (missing == 0 && !current) publish();
+    if (missing == 0 && (!current || pending >= tensors.size())) publish();
   }
 
   // On the loading thread.
   void publish() {
-    if (!pending) return;
+    if (pending == 0) return;
     auto set = std::make_shared<WeightSet>();
     for (size_t i = 0; i < newest.size(); ++i) {
       const HotTensor& from = newest[i];
@@ -143,7 +139,7 @@ struct Weights::Impl {
       current.swap(last);
       versions.swap(last_versions);
       ++version;
-      pending = false;
+      pending = 0;
       changed.notify_all();
     }
     published(current);
