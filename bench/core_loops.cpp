@@ -48,13 +48,15 @@ AVX512 void hand_axpy(float s, const float* a, const float* b, float* out, size_
 
 AVX512 float hand_sum(const float* a, size_t n) {
   __m512 sums[8];
-  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+#pragma GCC unroll 8
+  for (size_t k = 0; k < 8; ++k) sums[k] = _mm512_setzero_ps();
   size_t i = 0;
   for (; i + 128 <= n; i += 128) {
 #pragma GCC unroll 8
     for (size_t k = 0; k < 8; ++k)
       sums[k] = _mm512_add_ps(sums[k], _mm512_loadu_ps(a + i + 16 * k));
   }
+#pragma GCC unroll 8
   for (size_t k = 1; k < 8; ++k) sums[0] = _mm512_add_ps(sums[0], sums[k]);
   float total = _mm512_reduce_add_ps(sums[0]);
   for (; i < n; ++i) total += a[i];
@@ -63,7 +65,8 @@ AVX512 float hand_sum(const float* a, size_t n) {
 
 AVX512 float hand_dot(const float* a, const float* b, size_t n) {
   __m512 sums[8];
-  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+#pragma GCC unroll 8
+  for (size_t k = 0; k < 8; ++k) sums[k] = _mm512_setzero_ps();
   size_t i = 0;
   for (; i + 128 <= n; i += 128) {
 #pragma GCC unroll 8
@@ -71,6 +74,7 @@ AVX512 float hand_dot(const float* a, const float* b, size_t n) {
       sums[k] = _mm512_fmadd_ps(_mm512_loadu_ps(a + i + 16 * k), _mm512_loadu_ps(b + i + 16 * k),
                                 sums[k]);
   }
+#pragma GCC unroll 8
   for (size_t k = 1; k < 8; ++k) sums[0] = _mm512_add_ps(sums[0], sums[k]);
   float total = _mm512_reduce_add_ps(sums[0]);
   for (; i < n; ++i) total += a[i] * b[i];

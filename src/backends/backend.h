@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/access_bounds.h"
@@ -96,26 +97,54 @@ struct MemoryStatistics {
   uint64_t direct = 0;     // allocations served by the system
 };
 
+// Writes a word of a launch or call that is about to be read. Compilers like to merge such stores
+// into vectors, from which a read of one word comes several nanoseconds later.
+inline void put_word(uint64_t& to, uint64_t word) { __atomic_store_n(&to, word, __ATOMIC_RELAXED); }
+inline void put_word(uint64_t& to, const void* address) {
+  put_word(to, reinterpret_cast<uintptr_t>(address));
+}
+
+// What a direct launch reads, one a thread and made once: a launch writes only what differs. Two
+// cache lines, so that little of what the caller works on leaves the first cache for it.
+struct alignas(64) DirectLaunch {
+  isa::NativeLaunch launch = {.grid = {1, 1, 1},
+                              .block = {1, 1, 1},
+                              .parameters = nullptr,
+                              .lengths = nullptr,
+                              .shared_bytes = 0,
+                              .trap = nullptr};
+  uint32_t trap = isa::kTrapNone;
+  static constexpr size_t kMaxWords = 8;
+  uint64_t words[kMaxWords] = {};
+
+  // The calling thread's.
+  static DirectLaunch& mine() {
+    // A few bytes in every thread's static block: found without a call from a shared library too.
+    [[gnu::tls_model("initial-exec")]] static thread_local constinit DirectLaunch own;
+    if (!own.launch.parameters) [[unlikely]] {
+      own.launch.parameters = own.words;
+      own.launch.trap = &own.trap;
+    }
+    return own;
+  }
+};
+
 // The shortest way to run a program: native code that needs no scratch and does not ask for
 // lengths, called on the calling thread. Only backends of host memory have it.
 struct DirectEntry {
   isa::NativeEntry entry = nullptr;
   uint64_t most_threads = 0;  // launches of more are better shared out
 
-  // Runs `threads` threads along x. False, and nothing done, where they are too many; then use
-  // Backend::launch_checked().
-  bool run(uint64_t threads, const uint64_t* words, uint32_t* trap) const {
-    if (threads > most_threads) return false;
+  // Runs `threads` threads along x, at most most_threads, on the words of `direct`. Returns the
+  // trap that the program met.
+  uint32_t run(DirectLaunch& direct, uint64_t threads) const {
     // Code that needs no scratch never looks at it; one static line saves aligning the stack.
     alignas(64) static std::byte scratch[64];
-    const isa::NativeLaunch launch = {.grid = {1, 1, 1},
-                                      .block = {static_cast<uint32_t>(threads), 1, 1},
-                                      .parameters = words,
-                                      .lengths = nullptr,
-                                      .shared_bytes = 0,
-                                      .trap = trap};
-    entry(&launch, 0, 1, scratch);
-    return true;
+    direct.launch.block[0] = static_cast<uint32_t>(threads);
+    entry(&direct.launch, 0, 1, scratch);
+    if (direct.trap == isa::kTrapNone) [[likely]]
+      return isa::kTrapNone;
+    return std::exchange(direct.trap, isa::kTrapNone);
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "codegen/flat_emitter.h"
 #include "codegen/function_emitter.h"
 #include "codegen/machine.h"
 #include "codegen/math/soft.h"
@@ -17,14 +18,15 @@ namespace {
 
 constexpr const char* kEntry = "entry";
 
-llvm::Function* declare_entry(llvm::Module& module) {
+llvm::Function* declare_entry(llvm::Module& module, const char* name, bool is_public) {
+  using Linkage = llvm::GlobalValue::LinkageTypes;
+  const Linkage linkage = is_public ? Linkage::ExternalLinkage : Linkage::InternalLinkage;
   llvm::LLVMContext& context = module.getContext();
   llvm::Type* const pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* const number = llvm::Type::getInt64Ty(context);
   auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
                                              {pointer, number, number, pointer}, false);
-  auto* const entry =
-      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kEntry, module);
+  auto* const entry = llvm::Function::Create(type, linkage, name, module);
   for (unsigned argument : {0u, 3u}) entry->addParamAttr(argument, llvm::Attribute::NoAlias);
   return entry;
 }
@@ -58,11 +60,22 @@ Status write_ir(Compilation& c, const isa::Program& program, const Target& targe
   HOLOGRAM_TRY(c.machine, Machine::of(target, effort));
   c.module = std::make_unique<llvm::Module>(program.name, c.context);
   c.machine->prepare(*c.module);
-  llvm::Function* const entry = declare_entry(*c.module);
-  c.machine->prepare(*entry);
+  const auto declare = [&](const char* name, bool is_public) {
+    llvm::Function* const function = declare_entry(*c.module, name, is_public);
+    c.machine->prepare(*function);
+    return function;
+  };
+  // Code that runs once has no use for the second function.
+  const bool flat = effort == Effort::full && FlatEmitter::suits(program);
+  llvm::Function* const entry = declare(flat ? "grid" : kEntry, !flat);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(c.context, "start", entry));
   FunctionEmitter emitter(program, target, entry, builder);
   emitter.emit();
+  if (flat) {
+    llvm::Function* const row = declare(kEntry, true);
+    builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", row));
+    FlatEmitter(program, target, row, builder).emit(entry);
+  }
   c.scratch_fixed = emitter.scratch_fixed();
   c.scratch_per_thread = emitter.scratch_per_thread();
   HOLOGRAM_CHECK(soft::link(*c.module));

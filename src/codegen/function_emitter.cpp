@@ -1,9 +1,6 @@
 #include "codegen/function_emitter.h"
 
-#include <cstddef>
-
 #include "isa/fields.h"
-#include "isa/native_abi.h"
 
 namespace hologram::codegen {
 
@@ -58,23 +55,22 @@ void FunctionEmitter::find_block(Value* number) {
   }
 }
 
-// Vectors rely on indices that do not wrap around inside the range of an array. Arrays that long
-// are run thread by thread; see LaneEmitter::row_address.
-Value* FunctionEmitter::must_be_careful() {
-  std::vector<bool> listed(kernel_.program.parameters.size(), false);
-  Value* careful = b.getFalse();
-  for (const isa::Instruction& i : kernel_.program.body) {
+Value* must_be_careful(Kernel& kernel, const LaneShapes& shapes) {
+  llvm::IRBuilder<>& b = kernel.b;
+  std::vector<bool> listed(kernel.program.parameters.size(), false);
+  Value* careful = nullptr;
+  for (const isa::Instruction& i : kernel.program.body) {
     const isa::Form form = isa::info(i.op).form;
     if ((form != isa::Form::load && form != isa::Form::store) || isa::is_shared_access(i.op))
       continue;
-    const LaneShape& index = shapes_.registers[i.a.index];
-    if (listed[i.symbol] || kernel_.program.registers[i.a.index] != DType::u32 ||
+    const LaneShape& index = shapes.registers[i.a.index];
+    if (listed[i.symbol] || kernel.program.registers[i.a.index] != DType::u32 ||
         !index.is_linear() || index.stride != 1 || index.exact)
       continue;
     listed[i.symbol] = true;
     constexpr uint64_t kLongest = (uint64_t{1} << 32) - 1024;
-    careful =
-        b.CreateOr(careful, b.CreateICmpUGT(kernel_.lengths[i.symbol], kernel_.i64(kLongest)));
+    Value* const too_long = b.CreateICmpUGT(kernel.lengths[i.symbol], kernel.i64(kLongest));
+    careful = careful ? b.CreateOr(careful, too_long) : too_long;
   }
   return careful;
 }
@@ -82,7 +78,8 @@ Value* FunctionEmitter::must_be_careful() {
 void FunctionEmitter::emit() {
   Value* const first = kernel_.function->getArg(1);
   Value* const last = kernel_.function->getArg(2);
-  careful_ = must_be_careful();
+  careful_ = must_be_careful(kernel_, shapes_);
+  if (!careful_) careful_ = b.getFalse();
 
   BasicBlock* const before = b.GetInsertBlock();
   BasicBlock* const head = kernel_.block_named("blocks");
@@ -110,22 +107,7 @@ void FunctionEmitter::emit() {
   number->addIncoming(b.CreateAdd(number, count), b.GetInsertBlock());
   b.CreateBr(head);
   b.SetInsertPoint(end);
-  finish();
-}
-
-void FunctionEmitter::finish() {
-  Value* const code = b.CreateLoad(b.getInt32Ty(), kernel_.trap);
-  BasicBlock* const trapped = kernel_.block_named("trapped");
-  BasicBlock* const done = kernel_.block_named("return");
-  b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), trapped, done);
-  b.SetInsertPoint(trapped);
-  Value* const field = b.CreateConstGEP1_64(b.getInt8Ty(), kernel_.function->getArg(0),
-                                            offsetof(isa::NativeLaunch, trap));
-  Value* const address = b.CreateAlignedLoad(b.getPtrTy(), field, llvm::Align(8));
-  // Several threads may trap at once.
-  b.CreateAlignedStore(code, address, llvm::Align(4))->setAtomic(llvm::AtomicOrdering::Monotonic);
-  kernel_.go_to(done);
-  b.CreateRetVoid();
+  kernel_.finish();
 }
 
 }  // namespace hologram::codegen

@@ -13,6 +13,10 @@
 
 namespace hologram::codegen {
 
+// Whether an array of this launch is so long that 32-bit indices of neighbours may wrap around
+// inside it: then threads run one by one. Null: never. See LaneEmitter::row_address.
+llvm::Value* must_be_careful(Kernel& kernel, const LaneShapes& shapes);
+
 class FunctionEmitter {
  public:
   // `function` has the type of a NativeEntry and no body yet.
@@ -33,8 +37,6 @@ class FunctionEmitter {
   // function_emitter.cpp
   bool runs_as_one_row() const;
   void find_block(llvm::Value* number);
-  llvm::Value* must_be_careful();
-  void finish();
 
   // thread_loops.cpp
   void blocks_in_a_row(llvm::Value* blocks);

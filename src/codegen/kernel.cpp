@@ -96,6 +96,21 @@ void Kernel::go_to(llvm::BasicBlock* block) {
   b.SetInsertPoint(block);
 }
 
+void Kernel::finish() {
+  Value* const code = b.CreateLoad(b.getInt32Ty(), trap);
+  llvm::BasicBlock* const trapped = block_named("trapped");
+  llvm::BasicBlock* const done = block_named("return");
+  b.CreateCondBr(b.CreateICmpNE(code, b.getInt32(0)), trapped, done);
+  b.SetInsertPoint(trapped);
+  Value* const field =
+      b.CreateConstGEP1_64(b.getInt8Ty(), function->getArg(0), offsetof(NativeLaunch, trap));
+  Value* const address = b.CreateAlignedLoad(b.getPtrTy(), field, llvm::Align(8));
+  // Several threads may trap at once.
+  b.CreateAlignedStore(code, address, llvm::Align(4))->setAtomic(llvm::AtomicOrdering::Monotonic);
+  go_to(done);
+  b.CreateRetVoid();
+}
+
 Value* Kernel::thread_memory(uint32_t offset, unsigned element_bytes, Value* number) {
   Value* const start =
       b.CreateAdd(i64(shared_layout.fixed_bytes), b.CreateMul(padded_threads, i64(offset)));

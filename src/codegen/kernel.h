@@ -24,6 +24,7 @@ struct ThreadGroup {
   std::array<llvm::Value*, 3> thread{};  // of the block; x is null where blocks run as one row
   llvm::Value* global_x = nullptr;
   llvm::Value* number = nullptr;  // of lane 0 in its block; null where nothing is kept a thread
+  bool fits_31_bits = false;      // global_x, of every lane
 };
 
 struct Kernel {
@@ -62,6 +63,8 @@ struct Kernel {
   llvm::BasicBlock* block_named(const llvm::Twine& name);
   // Continues in `block` after jumping there, unless this point is never reached.
   void go_to(llvm::BasicBlock* block);
+  // Reports a trap, if there was one, and returns.
+  void finish();
   // The address of what register `r` (Storage::thread) of thread `number` holds.
   llvm::Value* thread_memory(uint32_t offset, unsigned element_bytes, llvm::Value* number);
 

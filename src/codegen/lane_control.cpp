@@ -129,6 +129,10 @@ bool LaneEmitter::is_flat(uint32_t region) const {
 void LaneEmitter::if_statement(const Statement& s) {
   const Instruction& i = kernel_.program.body[s.instruction];
   const bool has_else = s.otherwise != kNoRegion;
+  if (&i == assumed_) {
+    resolved_[s.body] = true;
+    return region(s.body);
+  }
   if (shape(i.a).is_uniform()) {
     const bool chain = in_guard_chain_;
     in_guard_chain_ = false;  // what one side computes does not dominate what follows

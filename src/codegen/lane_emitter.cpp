@@ -107,7 +107,9 @@ LaneEmitter::Lanes LaneEmitter::id(const Instruction& i) {
   }
   // Blocks that run as one row have no thread_id.x and block_id.x; the program does not read them.
   if (!value) value = kernel_.i64(0);
-  return {b.CreateTrunc(value, ops_.register_type(i.type)), lanes_ == 1 ? 0 : stride, false};
+  const bool fits = group_.fits_31_bits && value == group_.global_x;
+  return {b.CreateTrunc(value, ops_.register_type(i.type), "", fits, fits),
+          lanes_ == 1 ? 0 : stride, false};
 }
 
 void LaneEmitter::instruction(uint32_t index) {

@@ -27,6 +27,11 @@ class LaneEmitter {
   void segment(const BlockStep& segment, const ThreadGroup& group, llvm::Value* mask,
                llvm::BasicBlock* give_up);
 
+  // All lanes are known to pass this `if` (null: nothing is known).
+  void assume(const isa::Instruction* if_begin) { assumed_ = if_begin; }
+  // Whole vectors are stored around the caches. Every store must be of an aligned machine vector.
+  void set_stream(bool stream) { stream_ = stream; }
+
  private:
   // A value of all lanes: a vector, or lane 0's with a constant distance from lane to lane.
   struct Lanes {
@@ -122,6 +127,9 @@ class LaneEmitter {
   llvm::BasicBlock* give_up_ = nullptr;
   bool in_guard_chain_ = false;
   llvm::DenseMap<uint32_t, Guard> guards_;
+
+  const isa::Instruction* assumed_ = nullptr;
+  bool stream_ = false;
 };
 
 }  // namespace hologram::codegen

@@ -143,6 +143,11 @@ void LaneEmitter::store(const Instruction& i) {
     Value* const address = row_address(i, element);
     if (mask_)
       b.CreateMaskedStore(value, address, align, mask_);
+    else if (stream_)
+      b.CreateAlignedStore(value, address, Align(size_of(i.type) * lanes_))
+          ->setMetadata(
+              llvm::LLVMContext::MD_nontemporal,
+              llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
     else
       b.CreateAlignedStore(value, address, align);
     return;

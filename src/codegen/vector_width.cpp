@@ -17,10 +17,6 @@ unsigned computing_bits(DType type) {
   return is_float(type) ? std::max(bits_of(type), 32u) : bits_of(type);
 }
 
-bool is_math(Opcode op) {
-  return (op >= Opcode::exp && op <= Opcode::log10) || (op >= Opcode::sin && op <= Opcode::pow);
-}
-
 bool has_loop(const Kernel& kernel) {
   return std::ranges::any_of(kernel.program.body, [](const Instruction& i) {
     return i.op == Opcode::for_begin || i.op == Opcode::loop_begin;
@@ -82,15 +78,23 @@ bool goes_separate_ways(const Kernel& kernel, const LaneShapes& shapes) {
 
 }  // namespace
 
+bool is_math(Opcode op) {
+  return (op >= Opcode::exp && op <= Opcode::log10) || (op >= Opcode::sin && op <= Opcode::pow);
+}
+
 bool has_math(const Kernel& kernel) {
   return std::ranges::any_of(kernel.program.body,
                              [](const Instruction& i) { return is_math(i.op); });
 }
 
+unsigned native_lanes(const Kernel& kernel, const LaneShapes& shapes) {
+  return kernel.target.vector_bits() / usual_bits(kernel, shapes);
+}
+
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row) {
   const Target& target = kernel.target;
   VectorWidth width;
-  const unsigned native = target.vector_bits() / usual_bits(kernel, shapes);
+  const unsigned native = native_lanes(kernel, shapes);
   width.main = native;
   if (target.has_masks()) width.tail = native;
   unsigned unroll = 4;

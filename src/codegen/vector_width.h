@@ -11,8 +11,13 @@ struct VectorWidth {
   unsigned tail = 1;  // what is left over: one vector under a mask, or thread by thread
 };
 
-// Whether the program uses functions that are many instructions each.
+// Functions that are many instructions each.
+bool is_math(isa::Opcode op);
+// Whether the program uses any of them.
 bool has_math(const Kernel& kernel);
+
+// The lanes of one machine vector of the elements that the program has most of.
+unsigned native_lanes(const Kernel& kernel, const LaneShapes& shapes);
 
 // `one_row`: blocks that follow each other along x run as one long row.
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row);

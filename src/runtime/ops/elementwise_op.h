@@ -51,18 +51,22 @@ template <ElementwiseOp op, size_t kInputs, size_t kScalars>
     return (is_flat_input(executor, *inputs[i], type, out) && ...);
   }
   (std::make_index_sequence<kInputs>());
-  if (flat) [[likely]] {
-    std::array<uint64_t, kInputs + 1 + kScalars + 1> words;
-    for (size_t i = 0; i < kInputs; ++i)
-      words[i] = reinterpret_cast<uintptr_t>(inputs[i]->address());
-    words[kInputs] = reinterpret_cast<uintptr_t>(out.address());
-    for (size_t i = 0; i < kScalars; ++i) words[kInputs + 1 + i] = scalars[i];
-    words[kInputs + 1 + kScalars] = static_cast<uint64_t>(out.element_count());
-    uint32_t trap = isa::kTrapNone;
-    if (slot->direct.run(static_cast<uint64_t>(out.element_count()), words.data(), &trap))
-      return trap == isa::kTrapNone ? Status() : slot->kernel.load()->trapped(trap);
+  const auto threads = static_cast<uint64_t>(out.element_count());
+  if (flat && threads <= slot->direct.most_threads) [[likely]] {
+    backends::DirectLaunch& direct = backends::DirectLaunch::mine();
+    static_assert(kInputs + 1 + kScalars + 1 <= backends::DirectLaunch::kMaxWords);
+    uint64_t* const words = direct.words;
+    for (size_t i = 0; i < kInputs; ++i) backends::put_word(words[i], inputs[i]->address());
+    backends::put_word(words[kInputs], out.address());
+    for (size_t i = 0; i < kScalars; ++i) backends::put_word(words[kInputs + 1 + i], scalars[i]);
+    backends::put_word(words[kInputs + 1 + kScalars], threads);
+    const uint32_t trap = slot->direct.run(direct, threads);
+    return trap == isa::kTrapNone ? Status() : slot->kernel.load()->trapped(trap);
   }
-  return run_elementwise(executor, op, inputs, scalars, out);
+  // Copies: what a call takes the address of would be in memory from the start.
+  const std::array<const Tensor*, kInputs> again = inputs;
+  const std::array<uint64_t, kScalars> values = scalars;
+  return run_elementwise(executor, op, again, values, out);
 }
 
 }  // namespace hologram::runtime::ops

@@ -116,31 +116,45 @@ Result<Tensor> matvec(const Executor& executor, const Tensor& a, const Tensor& x
   return out;
 }
 
-Status dot(const Executor& executor, const Tensor& x, const Tensor& y, const Tensor& out) {
-  const auto run = [&](const backends::Builtin& builtin) {
-    const auto count = static_cast<uint64_t>(x.element_count());
-    const uint64_t words[] = {reinterpret_cast<uintptr_t>(x.address()),
-                              reinterpret_cast<uintptr_t>(y.address()),
-                              reinterpret_cast<uintptr_t>(out.address()), count};
-    const uint64_t lengths[] = {count, count, 1, 0};
-    return executor.backend().call_checked(builtin, words, lengths);
-  };
-  const auto here = [&](const Tensor& t) { return t.backend() == &executor.backend(); };
-  // The common case, decided in a few nanoseconds.
-  if (x.rank() == 1 && x.dims() == y.dims() && x.type() == y.type() && x.is_contiguous() &&
-      y.is_contiguous() && out.rank() == 0 && out.type() == sum_type(x.type()) && here(x) &&
-      here(y) && here(out) && out.writable()) {
-    if (const backends::Builtin* builtin = executor.op_kernels().loaded(BuiltinOp::dot, x.type()))
-      return run(*builtin);
-  }
+namespace {
+
+// Of contiguous vectors.
+Status run_dot(const Executor& executor, const backends::Builtin& builtin, const Tensor& x,
+               const Tensor& y, const Tensor& out) {
+  const auto count = static_cast<uint64_t>(x.element_count());
+  uint64_t words[4];
+  backends::put_word(words[0], x.address());
+  backends::put_word(words[1], y.address());
+  backends::put_word(words[2], out.address());
+  backends::put_word(words[3], count);
+  const uint64_t lengths[] = {count, count, 1, 0};
+  return executor.backend().call_checked(builtin, words, lengths);
+}
+
+// Any layout. Apart, so that what it keeps on the stack costs the common case nothing.
+[[gnu::noinline]] Status dot_general(const Executor& executor, const Tensor& x, const Tensor& y,
+                                     const Tensor& out) {
   HOLOGRAM_CHECK(check_pair(executor, "dot", x, 1, y, 1));
   HOLOGRAM_CHECK(check_output(executor, "dot", out, sum_type(x.type()), {}));
   HOLOGRAM_TRY(const backends::Builtin* builtin,
                executor.op_kernels().builtin(BuiltinOp::dot, x.type()));
-  if (x.is_contiguous() && y.is_contiguous()) return run(*builtin);
   HOLOGRAM_TRY(const Tensor left, x.contiguous());
   HOLOGRAM_TRY(const Tensor right, y.contiguous());
-  return dot(executor, left, right, out);
+  return run_dot(executor, *builtin, left, right, out);
+}
+
+}  // namespace
+
+Status dot(const Executor& executor, const Tensor& x, const Tensor& y, const Tensor& out) {
+  const auto here = [&](const Tensor& t) { return t.backend() == &executor.backend(); };
+  // The common case, decided in a few nanoseconds.
+  if (x.rank() == 1 && y.rank() == 1 && x.element_count() == y.element_count() &&
+      x.type() == y.type() && x.is_contiguous() && y.is_contiguous() && out.rank() == 0 &&
+      out.type() == sum_type(x.type()) && here(x) && here(y) && here(out) && out.writable()) {
+    if (const backends::Builtin* builtin = executor.op_kernels().loaded(BuiltinOp::dot, x.type()))
+      return run_dot(executor, *builtin, x, y, out);
+  }
+  return dot_general(executor, x, y, out);
 }
 
 Result<Tensor> dot(const Executor& executor, const Tensor& x, const Tensor& y) {

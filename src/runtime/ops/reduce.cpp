@@ -57,23 +57,19 @@ Result<Shapes> shapes_of(BuiltinOp op, const Tensor& x, const Axes& axes) {
 
 Status call(const Executor& executor, const backends::Builtin& builtin, const Tensor& x,
             const Tensor& out, uint64_t rows, uint64_t columns) {
-  const uint64_t words[] = {reinterpret_cast<uintptr_t>(x.address()),
-                            reinterpret_cast<uintptr_t>(out.address()), rows, columns};
+  uint64_t words[4];
+  backends::put_word(words[0], x.address());
+  backends::put_word(words[1], out.address());
+  backends::put_word(words[2], rows);
+  backends::put_word(words[3], columns);
   const uint64_t lengths[] = {static_cast<uint64_t>(x.element_count()),
                               static_cast<uint64_t>(out.element_count()), 0, 0};
   return executor.backend().call_checked(builtin, words, lengths);
 }
 
-Status reduce(const Executor& executor, BuiltinOp op, const Tensor& x, const Axes& axes,
-              const Tensor& out) {
-  // The common case, decided in a few nanoseconds: a whole contiguous tensor.
-  const backends::Backend* const backend = &executor.backend();
-  if (axes.axes.empty() && !axes.keep && x.is_contiguous() && x.element_count() != 0 &&
-      x.backend() == backend && out.backend() == backend && out.writable() && out.rank() == 0 &&
-      out.type() == type_of(op, x.type())) {
-    if (const backends::Builtin* builtin = executor.op_kernels().loaded(op, x.type()))
-      return call(executor, *builtin, x, out, 1, static_cast<uint64_t>(x.element_count()));
-  }
+// Any axes and layout. Apart, so that what it keeps on the stack costs the common case nothing.
+[[gnu::noinline]] Status reduce_general(const Executor& executor, BuiltinOp op, const Tensor& x,
+                                        const Axes& axes, const Tensor& out) {
   HOLOGRAM_CHECK(check_input(executor, name_of_op(op), x));
   HOLOGRAM_TRY(const backends::Builtin* builtin, executor.op_kernels().builtin(op, x.type()));
   HOLOGRAM_TRY(const Shapes shapes, shapes_of(op, x, axes));
@@ -93,6 +89,19 @@ Status reduce(const Executor& executor, BuiltinOp op, const Tensor& x, const Axe
   return copy_elements(whole, out);
 }
 
+Status reduce(const Executor& executor, BuiltinOp op, const Tensor& x, const Axes& axes,
+              const Tensor& out) {
+  // The common case, decided in a few nanoseconds: a whole contiguous tensor.
+  const backends::Backend* const backend = &executor.backend();
+  if (axes.axes.empty() && !axes.keep && x.is_contiguous() && x.element_count() != 0 &&
+      x.backend() == backend && out.backend() == backend && out.writable() && out.rank() == 0 &&
+      out.type() == type_of(op, x.type())) {
+    if (const backends::Builtin* builtin = executor.op_kernels().loaded(op, x.type()))
+      return call(executor, *builtin, x, out, 1, static_cast<uint64_t>(x.element_count()));
+  }
+  return reduce_general(executor, op, x, axes, out);
+}
+
 Result<Tensor> make(const Executor& executor, BuiltinOp op, const Tensor& x, const Axes& axes) {
   HOLOGRAM_TRY(const Shapes shapes, shapes_of(op, x, axes));
   HOLOGRAM_TRY(const Tensor out, executor.empty(type_of(op, x.type()), shapes.result));
@@ -101,12 +110,6 @@ Result<Tensor> make(const Executor& executor, BuiltinOp op, const Tensor& x, con
 }
 
 }  // namespace
-
-DType sum_type(DType type) {
-  if (is_signed_integer(type)) return DType::i64;
-  return is_unsigned_integer(type) ? DType::u64 : type;
-}
-DType mean_type(DType type) { return is_integer(type) ? DType::f64 : type; }
 
 Status sum(const Executor& executor, const Tensor& x, const Axes& axes, const Tensor& out) {
   return reduce(executor, BuiltinOp::sum, x, axes, out);

@@ -29,7 +29,10 @@ Result<Tensor> reduce_min(const Executor& executor, const Tensor& x, const Axes&
 Result<Tensor> reduce_max(const Executor& executor, const Tensor& x, const Axes& axes = {});
 
 // The type that sum and dot of `type` have, and mean.
-DType sum_type(DType type);
-DType mean_type(DType type);
+constexpr DType sum_type(DType type) {
+  if (is_signed_integer(type)) return DType::i64;
+  return is_unsigned_integer(type) ? DType::u64 : type;
+}
+constexpr DType mean_type(DType type) { return is_integer(type) ? DType::f64 : type; }
 
 }  // namespace hologram::runtime::ops

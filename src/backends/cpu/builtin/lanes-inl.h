@@ -47,14 +47,34 @@ HWY_INLINE A fold_lanes(A* lanes, size_t count, Fold fold) {
   return lanes[0];
 }
 
+// The lanes of one vector folded in halves, in registers.
+template <typename D>
+HWY_INLINE hn::TFromD<D> fold_sum([[maybe_unused]] D d, hn::Vec<D> v) {
+#if HWY_TARGET == HWY_SCALAR  // which has no more than one lane to fold
+  return hn::GetLane(v);
+#else
+  using A = hn::TFromD<D>;
+  if constexpr (hn::MaxLanes(d) * sizeof(A) > 16) {
+    const hn::Half<D> half;
+    return fold_sum(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else if constexpr (sizeof(A) == 4) {
+    v = hn::Add(v, hn::Shuffle1032(v));
+    return hn::GetLane(hn::Add(v, hn::Shuffle2301(v)));
+  } else {
+    return hn::GetLane(hn::Add(v, hn::Shuffle01(v)));
+  }
+#endif
+}
+
 // The vectors of sums as one sum, after element k of the rest is added to lane k. Folding whole
-// vectors first is the same tree, without going through memory.
+// vectors first is the same tree. Every loop over vectors is unrolled, so that they stay in
+// registers.
 template <typename D, size_t kVectors, typename Rest>
 HWY_INLINE hn::TFromD<D> finish_sum(D d, hn::Vec<D> (&sums)[kVectors], size_t rest, Rest element) {
   using A = hn::TFromD<D>;
   constexpr size_t kWidth = hn::MaxLanes(d);
-  HWY_ALIGN A lanes[kVectors * kWidth];
   if (rest != 0) {
+    HWY_ALIGN A lanes[kVectors * kWidth];
 #pragma GCC unroll 16
     for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
     for (size_t k = 0; k < rest; ++k) lanes[k] += element(k);
@@ -65,8 +85,7 @@ HWY_INLINE hn::TFromD<D> finish_sum(D d, hn::Vec<D> (&sums)[kVectors], size_t re
   for (size_t width = kVectors / 2; width > 0; width /= 2)
 #pragma GCC unroll 16
     for (size_t v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
-  hn::Store(sums[0], d, lanes);
-  return fold_lanes(lanes, kWidth, AddFold());
+  return fold_sum(d, sums[0]);
 }
 
 template <typename A>
@@ -75,7 +94,8 @@ HWY_INLINE A sum_run(const A* x, size_t count) {
   using V = hn::Vec<decltype(d)>;
   constexpr size_t kWidth = hn::MaxLanes(d), kVectors = kLanes<A> / kWidth;
   V sums[kVectors];
-  for (V& sum : sums) sum = hn::Zero(d);
+#pragma GCC unroll 16
+  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
   size_t i = 0;
   for (; i + kLanes<A> <= count; i += kLanes<A>) {
 #pragma GCC unroll 16
@@ -92,7 +112,8 @@ HWY_INLINE A dot_run(const A* x, const A* y, size_t count) {
   using V = hn::Vec<decltype(d)>;
   constexpr size_t kWidth = hn::MaxLanes(d), kVectors = kLanes<A> / kWidth;
   V sums[kVectors];
-  for (V& sum : sums) sum = hn::Zero(d);
+#pragma GCC unroll 16
+  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
   size_t i = 0;
   for (; i + kLanes<A> <= count; i += kLanes<A>) {
 #pragma GCC unroll 16
