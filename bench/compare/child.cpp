@@ -1,0 +1,41 @@
+#include "bench/compare/child.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace hologram::compare {
+
+using nlohmann::json;
+
+json in_child(int threads, FunctionRef<json()> body) {
+  int ends[2];
+  if (pipe(ends) != 0) return json{{"error", "no pipe"}};
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    setenv("HOLOGRAM_NUM_THREADS", std::to_string(threads).c_str(), 1);
+    const std::string text = body().dump();
+    size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t written = write(ends[1], text.data() + done, text.size() - done);
+      if (written <= 0) break;
+      done += static_cast<size_t>(written);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  json result = json::parse(text, nullptr, false);
+  return result.is_discarded() ? json{{"error", "the process died"}} : result;
+}
+
+}  // namespace hologram::compare

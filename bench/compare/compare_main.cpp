@@ -1,0 +1,94 @@
+// hologram-compare: Hologram and ONNX Runtime in one process, alternately, on the same inputs.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "bench/compare/child.h"
+#include "bench/compare/measurement.h"
+#include "bench/compare/report.h"
+#include "support/file.h"
+
+namespace {
+
+using namespace hologram;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+bool save(const std::string& file, const std::string& content) {
+  if (file.empty()) return true;
+  const auto written = write_file(file, std::string_view(content));
+  if (!written) fmt::print(stderr, "error: {}\n", written.error().to_string());
+  return written.has_value();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Compares Hologram with ONNX Runtime: the same models and inputs, in one process, "
+      "alternately.");
+  std::vector<std::string> models, ort_folders{"."};
+  std::vector<int> threads{1, 2};
+  std::vector<std::string> precisions{"f32"};
+  int runs = 20;
+  std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
+  app.add_option("models", models, "ONNX models")->required();
+  app.add_option("--threads", threads, "Thread counts")->delimiter(',');
+  app.add_option("--precision", precisions, "Of Hologram: f32, fast, bf16, int8")->delimiter(',');
+  app.add_option("--runs", runs, "Turns of each side")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--json", json_file, "Write the rows to this file");
+  app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
+  app.add_option("--docs", docs_file, "Write a page of the documentation to this file");
+  app.add_option("--inputs", inputs_file, "A table of inputs like tests/models/models.json");
+  app.add_option("--ort", ort_folders,
+                 "Folders whose node_modules hold onnxruntime-node; HOLOGRAM_ORT_LIB comes first");
+  CLI11_PARSE(app, argc, argv);
+
+  const std::vector<fs::path> folders(ort_folders.begin(), ort_folders.end());
+  nlohmann::ordered_json table = nlohmann::ordered_json::array();
+  if (std::ifstream file(inputs_file); file)
+    table = nlohmann::ordered_json::parse(file, nullptr, false);
+  if (table.is_discarded()) {
+    fmt::print(stderr, "error: {} is not JSON\n", inputs_file);
+    return 2;
+  }
+  json rows = json::array();
+  size_t bad = 0;
+  compare::print_header();
+  for (const std::string& model : models)
+    for (const std::string& precision : precisions) {
+      compare::Job job{model,
+                       fs::temp_directory_path() / fmt::format("compare-{}-{}.holo", getpid(),
+                                                               fs::path(model).stem().string()),
+                       compare::find_entry(table, model),
+                       precision,
+                       1,
+                       runs};
+      const json compiled = compare::in_child(0, [&]() -> json {
+        const Status written = compare::compile_model(job);
+        return written ? json(true) : json{{"error", written.error().to_string()}};
+      });
+      for (const int count : threads) {
+        job.threads = count;
+        json row = compiled.is_boolean() ? compare::measure(job, folders) : compiled;
+        row["model"] = job.entry.name;
+        row["threads"] = count;
+        row["precision"] = precision;
+        bad += row.contains("error");
+        compare::print_row(row);
+        std::fflush(stdout);
+        rows.push_back(std::move(row));
+      }
+      std::error_code ignored;
+      fs::remove(job.archive, ignored);
+    }
+  fmt::print("{}", compare::summary(rows));
+  const bool saved = save(json_file, rows.dump(2) + "\n") &&
+                     save(html_file, html_file.empty() ? "" : compare::html_page(rows)) &&
+                     save(docs_file, docs_file.empty() ? "" : compare::docs_page(rows));
+  return !saved ? 2 : bad == 0 ? 0 : 1;
+}

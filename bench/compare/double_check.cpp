@@ -1,0 +1,118 @@
+#include "bench/compare/double_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "compiler/compile.h"
+#include "onnx/model.h"
+#include "support/aligned.h"
+
+namespace hologram::compare {
+namespace {
+
+using kernels::Tensor;
+using kernels::Value;
+
+Result<Tensor> widened(const Tensor& tensor) {
+  HOLOGRAM_TRY(Tensor wide, Tensor::allocate(DType::f64, tensor.dims));
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    float value;
+    std::memcpy(&value, tensor.data + i * 4, 4);  // constants of a model may lie unaligned
+    wide.as<double>()[i] = static_cast<double>(value);
+  }
+  return wide;
+}
+
+Status widen(graph::Graph& graph) {
+  for (graph::ValueId id = 0; id < graph.value_count(); ++id) {
+    graph::ValueInfo& info = graph.value(id);
+    if (info.type.is_tensor() && info.type.dtype == DType::f32) info.type.dtype = DType::f64;
+    if (info.constant && info.constant->dtype == DType::f32) {
+      HOLOGRAM_TRY(info.constant, widened(*info.constant));
+    }
+  }
+  for (graph::Node& node : graph.nodes) {
+    if (node.op == "Cast" && node.attributes.integer("to") == static_cast<int64_t>(DType::f32))
+      node.attributes.set("to", static_cast<int64_t>(DType::f64));
+    std::vector<graph::Attribute> wide;
+    for (const graph::Attribute& attribute : node.attributes)
+      if (attribute.kind == graph::Attribute::Kind::tensor &&
+          attribute.tensor.dtype == DType::f32) {
+        wide.push_back(attribute);
+        HOLOGRAM_TRY(wide.back().tensor, widened(attribute.tensor));
+      }
+    for (graph::Attribute& attribute : wide) node.attributes.put(std::move(attribute));
+    for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(widen(*sub.graph));
+  }
+  return {};
+}
+
+double element(const Tensor& tensor, int64_t index) {
+  return tensor.dtype == DType::f64 ? tensor.as<double>()[index]
+                                    : static_cast<double>(tensor.as<float>()[index]);
+}
+
+}  // namespace
+
+Result<std::vector<Value>> to_outputs(const std::vector<peers::PeerTensor>& tensors) {
+  std::vector<Value> values;
+  for (const peers::PeerTensor& tensor : tensors) {
+    HOLOGRAM_TRY(Tensor copy, Tensor::allocate(tensor.type, kernels::Dims(tensor.shape)));
+    std::memcpy(copy.data, tensor.data.data(), tensor.data.size());
+    values.emplace_back(std::move(copy));
+  }
+  return values;
+}
+
+Result<std::vector<Value>> run_in_double(const std::filesystem::path& model,
+                                         const std::vector<peers::PeerTensor>& inputs) {
+  HOLOGRAM_TRY(graph::Graph graph, onnx::read_model(model));
+  HOLOGRAM_CHECK(widen(graph));
+  HOLOGRAM_TRY(const auto bytes, compiler::compile(std::move(graph), {.optimise = false}));
+  HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(bytes.size()));
+  std::memcpy(block.data(), bytes.data(), bytes.size());
+  auto owner = std::make_shared<AlignedBytes>(std::move(block));
+  HOLOGRAM_TRY(auto archive, archive::Archive::open(std::span(owner->data(), bytes.size()), owner));
+  HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(std::move(archive)));
+  HOLOGRAM_TRY(std::vector<Value> values, to_outputs(inputs));
+  std::vector<Value> ordered;
+  for (const auto& port : session.inputs()) {
+    const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const auto& t) { return t.name == port.name; });
+    if (found == inputs.end()) return fail(ErrorCode::not_found, "no input '{}'", port.name);
+    Value& value = values[static_cast<size_t>(found - inputs.begin())];
+    if (value.tensor.dtype == DType::f32) {
+      HOLOGRAM_TRY(value.tensor, widened(value.tensor));
+    }
+    ordered.push_back(value);
+  }
+  return session.run(ordered);
+}
+
+Result<peers::OutputError> difference_from_double(std::span<const Value> exact,
+                                                  std::span<const Value> results) {
+  peers::OutputError worst;
+  for (size_t o = 0; o < exact.size(); ++o) {
+    const Tensor &e = exact[o].tensor, &r = results[o].tensor;
+    if (e.count() != r.count())
+      return fail(ErrorCode::shape_mismatch, "{} elements and {}", e.count(), r.count());
+    if (r.dtype != DType::f32) continue;
+    double low = INFINITY, high = -INFINITY, most = 0, squares = 0;
+    for (int64_t i = 0; i < e.count(); ++i) {
+      const double d = element(r, i) - element(e, i);
+      low = std::min(low, element(e, i));
+      high = std::max(high, element(e, i));
+      most = std::max(most, std::isfinite(d) ? std::fabs(d) : INFINITY);
+      squares += d * d;
+    }
+    const double range = high > low ? high - low : 1;
+    worst.max = std::max(worst.max, most / range);
+    worst.rms =
+        std::max(worst.rms,
+                 std::sqrt(squares / std::max<double>(1, static_cast<double>(e.count()))) / range);
+  }
+  return worst;
+}
+
+}  // namespace hologram::compare

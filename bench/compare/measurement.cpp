@@ -1,0 +1,185 @@
+#include "bench/compare/measurement.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "bench/compare/child.h"
+#include "bench/compare/double_check.h"
+#include "bench/peers/agreement.h"
+#include "compiler/compile.h"
+#include "runtime/session/session.h"
+#include "support/file.h"
+
+namespace hologram::compare {
+namespace {
+
+using nlohmann::json;
+using peers::difference;
+using peers::OnnxRuntime;
+using peers::OutputError;
+using peers::PeerTensor;
+using peers::to_values;
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+double peak_mb() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+double processor_ms() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+// ONNX Runtime's workers spin for some ten milliseconds after a run; a run of ours on two threads
+// would meet them on the second core, as it never does where only one of the two is used. A thread
+// that runs elsewhere is charged only at the kernel's ticks, so a shorter look would not see it.
+void settle() {
+  for (int i = 0; i < 10; ++i) {
+    const double before = processor_ms();
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    if (processor_ms() - before < 2) return;
+  }
+}
+
+std::vector<PeerTensor> ports_of(const runtime::Session& session) {
+  std::vector<PeerTensor> ports;
+  for (const auto& port : session.inputs()) {
+    PeerTensor tensor{port.name, port.dtype, {}, {}};
+    if (port.shape)
+      for (const Dim& dim : *port.shape) tensor.shape.push_back(dim.is_symbol() ? -1 : dim.value());
+    ports.push_back(std::move(tensor));
+  }
+  return ports;
+}
+
+// One side alone.
+Result<double> memory_of_ours(const Job& job) {
+  HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(job.archive));
+  HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(session)));
+  HOLOGRAM_TRY(const auto inputs, to_values(session, drawn));
+  HOLOGRAM_CHECK(session.run(inputs));
+  return peak_mb();
+}
+Result<double> memory_of_theirs(const Job& job, std::span<const std::filesystem::path> folders) {
+  HOLOGRAM_TRY(const auto peer, OnnxRuntime::load(folders));
+  HOLOGRAM_TRY(const auto session, peer->open(job.model, job.threads));
+  HOLOGRAM_TRY(const auto inputs, draw_inputs(job.entry, session->inputs()));
+  HOLOGRAM_CHECK(session->run_only(inputs));
+  return peak_mb();
+}
+
+Result<json> measure_both(const Job& job, std::span<const std::filesystem::path> folders) {
+  HOLOGRAM_TRY(const auto peer, OnnxRuntime::load(folders));
+  auto start = Clock::now();
+  HOLOGRAM_TRY(const auto theirs, peer->open(job.model, job.threads));
+  const double ort_open = ms_since(start);
+  settle();
+  start = Clock::now();
+  HOLOGRAM_TRY(const runtime::Session ours, runtime::Session::open(job.archive));
+  const double our_open = ms_since(start);
+  HOLOGRAM_TRY(const std::vector<PeerTensor> inputs, draw_inputs(job.entry, theirs->inputs()));
+  HOLOGRAM_TRY(const auto values, to_values(ours, inputs));
+  start = Clock::now();
+  HOLOGRAM_TRY(const auto results, ours.run(values));
+  const double our_first = ms_since(start);
+  start = Clock::now();
+  HOLOGRAM_TRY(const auto expected, theirs->run(inputs));
+  const double ort_first = ms_since(start);
+  HOLOGRAM_TRY(const OutputError error, difference(results, expected));
+  std::vector<double> our_ms, ort_ms, ratios;
+  // Short runs are repeated within a turn, so that a turn is not lost in the clock.
+  const double shortest = std::max(1e-3, std::min(our_first, ort_first));
+  const int repeats = std::clamp(static_cast<int>(2 / shortest), 1, 50);
+  const auto timed = [&](auto run) -> Result<double> {
+    settle();
+    HOLOGRAM_CHECK(run());  // wakes the threads and warms the caches the other side has used
+    const auto begin = Clock::now();
+    for (int r = 0; r < repeats; ++r) HOLOGRAM_CHECK(run());
+    return ms_since(begin) / repeats;
+  };
+  for (int i = 0; i < job.runs; ++i) {
+    HOLOGRAM_TRY(const double a, timed([&]() -> Status {
+                   HOLOGRAM_CHECK(ours.run(values));
+                   return {};
+                 }));
+    HOLOGRAM_TRY(const double b, timed([&] { return theirs->run_only(inputs); }));
+    our_ms.push_back(a);
+    ort_ms.push_back(b);
+    ratios.push_back(a / b);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const auto quantile = [&](double q) {
+    return ratios[static_cast<size_t>(q * static_cast<double>(ratios.size() - 1))];
+  };
+  json row{{"model", job.entry.name},
+           {"threads", job.threads},
+           {"precision", job.precision},
+           {"hologram_ms", median(our_ms)},
+           {"ort_ms", median(ort_ms)},
+           {"ratio", median(our_ms) / median(ort_ms)},
+           {"ratio_low", quantile(0.1)},
+           {"ratio_high", quantile(0.9)},
+           {"hologram_best_ms", *std::min_element(our_ms.begin(), our_ms.end())},
+           {"ort_best_ms", *std::min_element(ort_ms.begin(), ort_ms.end())},
+           {"hologram_first_ms", our_first},
+           {"ort_first_ms", ort_first},
+           {"hologram_open_ms", our_open},
+           {"ort_open_ms", ort_open},
+           {"max_error", error.max},
+           {"rms_error", error.rms},
+           {"ort_version", peer->version()}};
+  // Only where the model is small: the plain kernels that run in f64 are slow.
+  if (std::filesystem::file_size(job.archive) <= kLargestDoubleCheck) {
+    if (const auto exact = run_in_double(job.model, inputs)) {
+      HOLOGRAM_TRY(const OutputError ours_error, difference_from_double(*exact, results));
+      HOLOGRAM_TRY(const auto peer_values, to_outputs(expected));
+      HOLOGRAM_TRY(const OutputError ort_error, difference_from_double(*exact, peer_values));
+      row["max_error_f64"] = ours_error.max;
+      row["rms_error_f64"] = ours_error.rms;
+      row["ort_max_error_f64"] = ort_error.max;
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+Status compile_model(const Job& job) {
+  compiler::CompileOptions options;
+  HOLOGRAM_TRY(options.precision, compiler::parse_precision(job.precision));
+  HOLOGRAM_TRY(const auto bytes, compiler::compile_onnx(job.model, options));
+  return write_file(job.archive, bytes);
+}
+
+json measure(const Job& job, std::span<const std::filesystem::path> folders) {
+  const auto to_json = [](auto result) -> json {
+    return result ? json(*std::move(result)) : json{{"error", result.error().to_string()}};
+  };
+  json row = in_child(job.threads, [&] { return to_json(measure_both(job, folders)); });
+  if (row.contains("error")) return row;
+  const json ours = in_child(job.threads, [&] { return to_json(memory_of_ours(job)); });
+  const json theirs =
+      in_child(job.threads, [&] { return to_json(memory_of_theirs(job, folders)); });
+  if (ours.is_number()) row["hologram_peak_mb"] = ours;
+  if (theirs.is_number()) row["ort_peak_mb"] = theirs;
+  return row;
+}
+
+}  // namespace hologram::compare

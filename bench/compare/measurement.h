@@ -1,0 +1,27 @@
+// One row of the comparison: a model at a precision on a number of threads.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "bench/compare/model_inputs.h"
+
+namespace hologram::compare {
+
+struct Job {
+  std::filesystem::path model, archive;
+  ModelEntry entry;
+  std::string precision = "f32";
+  int threads = 1, runs = 20;
+};
+
+// Compiles the model into job.archive.
+Status compile_model(const Job& job);
+
+// Runs both sides alternately on the same inputs in one process; before each run it waits until the
+// other side's threads have gone to sleep. Peaks of memory come from two more processes that each
+// run one side alone. {"error": ...} where something fails.
+nlohmann::json measure(const Job& job, std::span<const std::filesystem::path> folders);
+
+}  // namespace hologram::compare

@@ -1,0 +1,186 @@
+#include "bench/compare/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <thread>
+
+namespace hologram::compare {
+namespace {
+
+using nlohmann::json;
+
+double number(const json& row, const char* name) { return row.value(name, 0.0); }
+std::string text(const json& row, const char* name) { return row.value(name, ""); }
+
+std::string escaped(const std::string& plain) {
+  std::string result;
+  for (const char c : plain) {
+    if (c == '<')
+      result += "&lt;";
+    else if (c == '&')
+      result += "&amp;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string machine() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, model = "unknown processor";
+  while (std::getline(file, line))
+    if (line.starts_with("model name")) {
+      model = line.substr(line.find(':') + 2);
+      break;
+    }
+  return fmt::format("{}, {} cores", model, std::thread::hardware_concurrency());
+}
+
+std::string peer_version(const json& rows) {
+  for (const json& row : rows)
+    if (row.contains("ort_version")) return row["ort_version"].get<std::string>();
+  return "not loaded";
+}
+
+std::map<std::string, std::vector<double>> ratios(const json& rows) {
+  std::map<std::string, std::vector<double>> result;
+  for (const json& row : rows)
+    if (!row.contains("error")) result[text(row, "precision")].push_back(number(row, "ratio"));
+  return result;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += std::log(v);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+void print_header() {
+  fmt::print("{:<24} {:>9} {:>7} {:>12} {:>12} {:>22} {:>10} {:>10} {:>10} {:>10} {:>17}\n",
+             "model", "precision", "threads", "hologram ms", "ort ms", "ratio (10..90%)", "open ms",
+             "ort open", "max error", "of f64", "peak MB (ort)");
+}
+
+void print_row(const json& row) {
+  if (row.contains("error")) {
+    fmt::print("{:<24} {:>9} {:>7} {}\n", text(row, "model"), text(row, "precision"),
+               row.value("threads", 0), text(row, "error"));
+    return;
+  }
+  const std::string exact = row.contains("max_error_f64")
+                                ? fmt::format("{:.1e}", number(row, "max_error_f64"))
+                                : std::string("-");
+  fmt::print(
+      "{:<24} {:>9} {:>7} {:>12.3f} {:>12.3f} {:>8.3f} ({:.3f}..{:.3f}) {:>9.3f} {:>10.1f} "
+      "{:>10.1e} {:>10} {:>8.0f} ({:.0f})\n",
+      text(row, "model"), text(row, "precision"), row.value("threads", 0),
+      number(row, "hologram_ms"), number(row, "ort_ms"), number(row, "ratio"),
+      number(row, "ratio_low"), number(row, "ratio_high"), number(row, "hologram_open_ms"),
+      number(row, "ort_open_ms"), number(row, "max_error"), exact, number(row, "hologram_peak_mb"),
+      number(row, "ort_peak_mb"));
+}
+
+std::string summary(const json& rows) {
+  std::string result;
+  for (const auto& [precision, values] : ratios(rows))
+    result += fmt::format(
+        "{}: geometric mean of the ratios {:.3f} over {} rows, the worst {:.3f}\n", precision,
+        geometric_mean(values), values.size(), *std::max_element(values.begin(), values.end()));
+  return result;
+}
+
+std::string html_page(const json& rows) {
+  double most = 1.2;
+  for (const json& row : rows) most = std::max(most, number(row, "ratio_high"));
+  std::string bars, table;
+  int y = 20;
+  constexpr int kLeft = 260, kWidth = 560;
+  const auto x_of = [&](double ratio) { return kLeft + ratio / most * kWidth; };
+  for (const json& row : rows) {
+    const std::string label = fmt::format("{} {} x{}", text(row, "model"), text(row, "precision"),
+                                          row.value("threads", 0));
+    if (row.contains("error")) {
+      table += fmt::format("<tr><td>{}</td><td colspan=8>{}</td></tr>\n", escaped(label),
+                           escaped(text(row, "error")));
+      continue;
+    }
+    const double ratio = number(row, "ratio");
+    bars += fmt::format(
+        "<text x='{}' y='{}' text-anchor='end'>{}</text><rect x='{}' y='{}' width='{:.1f}' "
+        "height='12' fill='{}'><title>{:.3f}</title></rect><path d='M{:.1f} {}H{:.1f}' "
+        "stroke='#333'/>\n",
+        kLeft - 8, y + 10, escaped(label), kLeft, y, x_of(ratio) - kLeft,
+        ratio <= 1 ? "#2a8f5c" : "#c0562f", ratio, x_of(number(row, "ratio_low")), y + 6,
+        x_of(number(row, "ratio_high")));
+    y += 18;
+    table += fmt::format(
+        "<tr><td>{}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f} .. "
+        "{:.3f}</td><td>{:.3f} / {:.1f}</td><td>{:.1e} / {:.1e}</td><td>{:.1e}</td><td>{:.0f} / "
+        "{:.0f}</td></tr>\n",
+        escaped(label), number(row, "hologram_ms"), number(row, "ort_ms"), ratio,
+        number(row, "ratio_low"), number(row, "ratio_high"), number(row, "hologram_open_ms"),
+        number(row, "ort_open_ms"), number(row, "max_error"), number(row, "rms_error"),
+        number(row, "max_error_f64"), number(row, "hologram_peak_mb"), number(row, "ort_peak_mb"));
+  }
+  return fmt::format(
+      "<!doctype html><meta charset=utf-8><title>Hologram and ONNX Runtime</title>\n"
+      "<style>body{{font:14px system-ui;margin:2em;max-width:70em}}td,th{{padding:2px "
+      "10px;text-align:right}}td:first-child{{text-align:left}}tr:nth-child(even){{background:#f4f4"
+      "f4}}svg text{{font:12px system-ui}}</style>\n"
+      "<h1>Hologram and ONNX Runtime</h1><p>{}; ONNX Runtime {}. Time of Hologram divided by the "
+      "time of ONNX Runtime, medians of alternating runs in one process: below 1 Hologram is "
+      "faster. Lines show the middle 80% of the runs.</p><p>{}</p>\n"
+      "<svg width='{}' height='{}'><path d='M{:.1f} 10V{}' stroke='#999' "
+      "stroke-dasharray='4'/>{}</svg>\n"
+      "<table><tr><th>model<th>Hologram ms<th>ORT ms<th>ratio<th>10..90%<th>open ms<th>error max / "
+      "rms<th>error to f64<th>peak MB</tr>\n{}</table>\n",
+      escaped(machine()), escaped(peer_version(rows)), escaped(summary(rows)), kLeft + kWidth + 20,
+      y + 10, x_of(1), y, bars, table);
+}
+
+std::string docs_page(const json& rows) {
+  std::string page =
+      "---\ntitle: Benchmarks\ndescription: Hologram beside ONNX Runtime, measured.\n---\n\n"
+      "{/* Written by `./dev bench models`; changes by hand are lost. */}\n\n# Benchmarks\n\n";
+  page += fmt::format(
+      "Hologram and ONNX Runtime {} on {}: the same models and inputs, in one process, "
+      "alternately. "
+      "The ratio is Hologram's median time divided by ONNX Runtime's, with the middle 80% of the "
+      "runs in brackets; below 1 Hologram is faster. Errors are the largest difference from ONNX "
+      "Runtime, and from a run in f64 where the model is small, of the output's range. Memory is "
+      "the peak of a process that runs one of the two once.\n\n",
+      peer_version(rows), machine());
+  page +=
+      "| model | precision | threads | Hologram ms | ORT ms | ratio | open ms (ORT) | error | "
+      "error "
+      "to f64 | peak MB (ORT) |\n|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const json& row : rows) {
+    if (row.contains("error")) {
+      page += fmt::format("| {} | {} | {} | {} |\n", text(row, "model"), text(row, "precision"),
+                          row.value("threads", 0), text(row, "error"));
+      continue;
+    }
+    const std::string exact = row.contains("max_error_f64")
+                                  ? fmt::format("{:.1e}", number(row, "max_error_f64"))
+                                  : std::string();
+    page += fmt::format(
+        "| {} | {} | {} | {:.3f} | {:.3f} | {:.2f} ({:.2f}..{:.2f}) | {:.2f} ({:.0f}) | {:.1e} | "
+        "{} | "
+        "{:.0f} ({:.0f}) |\n",
+        text(row, "model"), text(row, "precision"), row.value("threads", 0),
+        number(row, "hologram_ms"), number(row, "ort_ms"), number(row, "ratio"),
+        number(row, "ratio_low"), number(row, "ratio_high"), number(row, "hologram_open_ms"),
+        number(row, "ort_open_ms"), number(row, "max_error"), exact,
+        number(row, "hologram_peak_mb"), number(row, "ort_peak_mb"));
+  }
+  page += "\n" + summary(rows);
+  return page;
+}
+
+}  // namespace hologram::compare

@@ -1,0 +1,19 @@
+// The rows of a comparison as a table, a page and a chapter of the documentation.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace hologram::compare {
+
+void print_header();
+void print_row(const nlohmann::json& row);
+// "f32: geometric mean of the ratios 0.8 over 32 rows", a line a precision.
+std::string summary(const nlohmann::json& rows);
+
+// One page with everything in it: a table, and a bar a row for the ratio.
+std::string html_page(const nlohmann::json& rows);
+// docs/benchmarks.mdx.
+std::string docs_page(const nlohmann::json& rows);
+
+}  // namespace hologram::compare
