@@ -126,6 +126,10 @@ class Importer {
   }
 
   Status import_node(const NodeProto& proto, Scope& scope) {
+    // Functions that call others twice grow beyond all bounds.
+    if (++imported_ > kMostNodes)
+      return fail(ErrorCode::resource_exhausted, "more than {} nodes once functions are expanded",
+                  kMostNodes);
     const std::string_view domain = proto.domain == "ai.onnx" ? "" : proto.domain;
     if (auto f = functions_.find({domain, proto.op, proto.overload}); f != functions_.end())
       return inline_function(*f->second, proto, scope);
@@ -365,6 +369,8 @@ class Importer {
   TensorReader& tensors_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*>
       functions_;
+  static constexpr size_t kMostNodes = size_t{1} << 20;
+  size_t imported_ = 0;
   int depth_ = 0;
 };
 

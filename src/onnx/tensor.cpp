@@ -179,8 +179,12 @@ Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
     if (linear)
       at = indices.as<int64_t>()[i];
     else
-      for (int64_t axis = 0; axis < rank; ++axis)
-        at += indices.as<int64_t>()[i * rank + axis] * strides[axis];
+      for (int64_t axis = 0; axis < rank; ++axis) {
+        const int64_t index = indices.as<int64_t>()[i * rank + axis];
+        if (index < 0 || index >= dense.dims[axis])
+          return fail(ErrorCode::corrupt, "sparse tensor with an index out of range");
+        at += index * strides[axis];
+      }
     if (at < 0 || at >= dense.count())
       return fail(ErrorCode::corrupt, "sparse tensor with an index out of range");
     std::memcpy(dense.data + at * size_of(dense.dtype), values.data + i * size_of(dense.dtype),

@@ -9,11 +9,13 @@ namespace {
 constexpr TypeSet kElements = kCompute | kComplex | kStrings;
 
 Status sequence_empty(InferContext& c) {
-  const auto dtype = static_cast<DType>(c.integer("dtype", static_cast<int64_t>(DType::f32)));
-  if (!kElements.has(dtype))
-    return fail(ErrorCode::unsupported, "elements of type {}; supported: {}", name_of(dtype),
-                kElements.to_string());
-  c.set_type(0, ValueType::sequence(ValueType::tensor(dtype)));
+  const int64_t code = c.integer("dtype", static_cast<int64_t>(DType::f32));
+  const auto dtype =
+      code > 0 && code < 256 ? dtype_from_code(static_cast<uint8_t>(code)) : std::optional<DType>();
+  if (!dtype || !kElements.has(*dtype))
+    return fail(ErrorCode::unsupported, "elements of type {}; supported: {}",
+                dtype ? name_of(*dtype) : std::to_string(code), kElements.to_string());
+  c.set_type(0, ValueType::sequence(ValueType::tensor(*dtype)));
   return {};
 }
 

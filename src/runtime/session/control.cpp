@@ -114,7 +114,12 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
                                                                 : Value();
   };
   int64_t trips = std::numeric_limits<int64_t>::max();
-  if (const Value limit = input(0); limit.is_tensor()) trips = *limit.tensor.as<int64_t>();
+  if (const Value limit = input(0); limit.is_tensor()) {
+    if (limit.tensor.count() != 1)
+      return fail(ErrorCode::shape_mismatch, "a trip count of shape {}; one number expected",
+                  limit.tensor.dims.to_string());
+    trips = *limit.tensor.as<int64_t>();
+  }
   bool going = true;
   if (const Value start = input(1); start.is_tensor()) {
     HOLOGRAM_TRY(going, condition(start));
