@@ -44,6 +44,7 @@ void add_decode(Commands& commands);
 void add_encode(Commands& commands);
 void add_quality(Commands& commands);
 void add_inspect(Commands& commands);
+void add_export(Commands& commands);
 void add_demo(Commands& commands);
 void add_kernels(Commands& commands);
 void add_model_commands(Commands& commands);

@@ -5,6 +5,7 @@ namespace hologram::cli {
 void add_all_commands(Commands& commands) {
   add_model_commands(commands);
   add_inspect(commands);
+  add_export(commands);
   add_kernels(commands);
   add_demo(commands);
   add_encode(commands);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace hologram::cli {
@@ -138,10 +139,15 @@ std::string inspection_text(const ordered_json& document) {
 
   const std::vector<Kept> kept = memory_map(plan);
   text += fmt::format("\nmemory: an arena of {}", readable_size(plan["arena"]));
-  size_t pooled = 0;
-  for (const ordered_json& value : plan["values"])
-    pooled += value["storage"] == "pool" || value.contains("block");
-  if (pooled > 0) text += fmt::format(", and {} values placed when shapes are known", pooled);
+  std::set<size_t> pooled;
+  for (const ordered_json& step : plan["steps"])
+    for (const ordered_json& id : step["outputs"])
+      if (!id.is_null()) {
+        const ordered_json& value = plan["values"][id.get<size_t>()];
+        if (value["storage"] == "pool" || value.contains("block")) pooled.insert(id.get<size_t>());
+      }
+  if (!pooled.empty())
+    text += fmt::format(", and {} values placed when shapes are known", pooled.size());
   text += "\n";
   if (!kept.empty())
     text += fmt::format("  {:>12} {:>12}  {:>12}  {}\n", "offset", "size", "steps", "value");
