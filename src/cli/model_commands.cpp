@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/inspect/text.h"
 #include "cli/model_file.h"
+#include "cli/progress.h"
 #include "cli/tensor_input.h"
 #include "cli/tensor_output.h"
 #include "support/file.h"
@@ -39,13 +41,27 @@ Status compile(const CompileArguments& arguments) {
   const fs::path output = arguments.output.empty()
                               ? fs::path(arguments.model).replace_extension(".holo")
                               : arguments.output;
+  if (arguments.model.extension() == ".holo")
+    return fail(ErrorCode::invalid_argument, "'{}' is an archive: it is compiled already",
+                arguments.model.string());
+  std::error_code different;
+  if (fs::equivalent(arguments.model, output, different))
+    return fail(ErrorCode::invalid_argument, "the archive would replace the model '{}'",
+                arguments.model.string());
   const auto start = Clock::now();
-  HOLOGRAM_TRY(const std::vector<std::byte> bytes,
-               compiler::compile_onnx(arguments.model, options));
-  HOLOGRAM_CHECK(write_file(output, bytes));
+  std::vector<std::byte> bytes;
+  {
+    Progress progress("compiling", compiler::kUsualSteps);
+    options.on_step = [&progress](std::string_view step, size_t done) {
+      progress.set(done, std::max(compiler::kUsualSteps, done + 1), step);
+    };
+    HOLOGRAM_TRY(bytes, compiler::compile_onnx(arguments.model, options));
+    progress.set(compiler::kUsualSteps, compiler::kUsualSteps, "writing");
+    HOLOGRAM_CHECK(write_file(output, bytes));
+  }
   if (arguments.explain > 0) fmt::print("{}\n", report.to_text());
-  fmt::print("{}: {:.2f} MB in {:.0f} ms\n", output.string(),
-             static_cast<double>(bytes.size()) / 1e6, milliseconds_since(start));
+  fmt::print("{}: {} in {:.0f} ms\n", output.string(), readable_size(bytes.size()),
+             milliseconds_since(start));
   return {};
 }
 
@@ -86,7 +102,9 @@ Status run(const RunArguments& arguments) {
     const auto port = std::find_if(session.outputs().begin(), session.outputs().end(),
                                    [&](const auto& p) { return p.name == name; });
     if (port == session.outputs().end())
-      return fail(ErrorCode::not_found, "the model has no output '{}'; it has\n{}", name,
+      return fail(ErrorCode::not_found, "{}; write --output NAME=FILE with one of\n{}",
+                  name.empty() ? fmt::format("which output goes to '{}'", path)
+                               : fmt::format("the model has no output '{}'", name),
                   describe(session.outputs()));
     HOLOGRAM_CHECK(
         write_output(path, outputs[static_cast<size_t>(port - session.outputs().begin())]));
@@ -210,7 +228,7 @@ void add_model_commands(Commands& commands) {
   command->add_option("-o,--output", running->outputs,
                       "NAME=FILE: .npy, .json, or raw bytes; otherwise a summary is shown");
   command->add_option("--top", running->top, "Show the N largest elements of the first output")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000));
 
   auto measuring = std::make_shared<RunArguments>();
   measuring->inputs.random = true;
@@ -219,7 +237,7 @@ void add_model_commands(Commands& commands) {
       "  hologram bench resnet50.holo --runs 50\n  hologram bench model.onnx --profile",
       [measuring] { return bench(*measuring); });
   add_input_options(command, *measuring);
-  command->add_option("--runs", measuring->runs, "How often")->check(CLI::PositiveNumber);
+  command->add_option("--runs", measuring->runs, "How often")->check(CLI::Range(1, 1'000'000));
   command->add_flag("--profile", measuring->profile,
                     "Show where the time of a run goes, step by step");
 }

@@ -1,15 +1,18 @@
 // Progress: one line on a terminal that shows how far long work has come.
 //
-// Draws only on a terminal and only after the work has lasted a moment; silent otherwise, so logs
-// stay clean. Safe to advance from several threads.
+// Draws only on a terminal and only after the work has lasted a second; silent otherwise, so logs
+// stay clean. A thread keeps it moving while one piece takes long. Safe to advance from several
+// threads.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace hologram::cli {
 
@@ -22,13 +25,16 @@ class Progress {
   void set(uint64_t done, uint64_t total, std::string_view detail = {});
 
  private:
-  void draw(std::string_view detail, bool last);
+  void draw(bool last);
 
   std::string label_;
   std::atomic<uint64_t> done_ = 0, total_;
   std::chrono::steady_clock::time_point start_, drawn_;
   std::mutex mutex_;
+  std::string detail_;
   bool terminal_, visible_ = false;
+  std::condition_variable_any ended_;
+  std::jthread ticker_;
 };
 
 }  // namespace hologram::cli

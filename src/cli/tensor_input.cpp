@@ -130,11 +130,14 @@ Result<Value> draw(const PortInfo& port, const std::vector<int64_t>& shape, uint
 Status check(const PortInfo& port, const Value& value) {
   if (port.kind != PortInfo::Kind::tensor || !value.is_tensor()) return {};
   if (value.tensor.dtype != port.dtype)
-    return fail(ErrorCode::type_mismatch, "input '{}' is {}, the file holds {}", port.name,
-                name_of(port.dtype), name_of(value.tensor.dtype));
+    return fail(ErrorCode::type_mismatch, "input '{}' is {}, the file holds {}{}", port.name,
+                name_of(port.dtype), name_of(value.tensor.dtype),
+                port.dtype == DType::f32 && value.tensor.dtype == DType::f64
+                    ? " (NumPy's default: save it with .astype(np.float32))"
+                    : "");
   if (port.shape && port.shape->rank() != value.tensor.dims.size())
-    return fail(ErrorCode::shape_mismatch, "input '{}' is {}, the file holds a tensor of rank {}",
-                port.name, port.shape->to_string(), value.tensor.dims.size());
+    return fail(ErrorCode::shape_mismatch, "input '{}' is {}, the file holds {}", port.name,
+                port.shape->to_string(), value.tensor.dims.to_string());
   return {};
 }
 
@@ -152,14 +155,15 @@ std::string describe(std::span<const PortInfo> ports) {
     const char* kind = port.kind == PortInfo::Kind::sequence   ? "sequence of "
                        : port.kind == PortInfo::Kind::optional ? "optional "
                                                                : "";
-    text += fmt::format("  {}: {}{} {}\n", port.name, kind, name_of(port.dtype),
-                        port.shape ? port.shape->to_string() : "of any shape");
+    text += fmt::format("{}  {}: {}{} {}", text.empty() ? "" : "\n", port.name, kind,
+                        name_of(port.dtype), port.shape ? port.shape->to_string() : "of any shape");
   }
   return text;
 }
 
 Result<std::vector<Value>> read_inputs(std::span<const PortInfo> ports,
                                        const InputOptions& options) {
+  if (!options.image.empty()) HOLOGRAM_CHECK(ImageOptions::parse(options.image));
   std::map<std::string, std::string> shapes;
   for (const std::string& text : options.shapes) {
     const auto [name, shape] = split_assignment(text);
@@ -171,16 +175,24 @@ Result<std::vector<Value>> read_inputs(std::span<const PortInfo> ports,
     auto [name, path] = split_assignment(text);
     if (name.empty() && fs::path(path).extension() == ".npz") {
       HOLOGRAM_TRY(auto found, read_npz(path));
+      for (const auto& [array, contents] : found)
+        if (std::none_of(ports.begin(), ports.end(),
+                         [&](const PortInfo& port) { return port.name == array; }))
+          return fail(ErrorCode::not_found,
+                      "'{}' holds '{}', which is no input; the model takes\n{}", path, array,
+                      describe(ports));
       arrays.merge(found);
       continue;
     }
     if (name.empty() && ports.size() == 1) name = ports[0].name;
     if (std::none_of(ports.begin(), ports.end(),
                      [&](const PortInfo& port) { return port.name == name; }))
-      return fail(ErrorCode::not_found,
-                  "the model has no input '{}'; write --input NAME=FILE with one of\n{}", name,
+      return fail(ErrorCode::not_found, "{}; write --input NAME=FILE with one of\n{}",
+                  name.empty() ? fmt::format("which input is '{}'", path)
+                               : fmt::format("the model has no input '{}'", name),
                   describe(ports));
-    files[name] = path;
+    if (!files.emplace(name, path).second)
+      return fail(ErrorCode::invalid_argument, "input '{}' is given twice", name);
   }
 
   std::vector<Value> values;

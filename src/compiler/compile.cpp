@@ -50,6 +50,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   auto step = [&](const char* name, FunctionRef<Status()> body) -> Status {
     const auto start = std::chrono::steady_clock::now();
     const size_t before = count_nodes(graph);
+    if (options.on_step) options.on_step(name, report.passes.size());
     HOLOGRAM_CHECK(body());
     HOLOGRAM_CHECK(in_context(verify(graph), [&] { return std::string("after ") + name; }));
     const double ms =
@@ -98,6 +99,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     return Status();
   }));
   HOLOGRAM_CHECK(optimisation("pack weights", [&] { return pack_weights(graph); }));
+  if (options.on_step) options.on_step("lower", report.passes.size());
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;
   if (options.weights) {

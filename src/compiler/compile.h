@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/precision.h"
@@ -15,6 +17,8 @@
 
 namespace hologram::compiler {
 
+inline constexpr size_t kUsualSteps = 16;
+
 struct CompileOptions {
   // Shapes for inputs by name, in place of the model's own: --shape x=1,3,224,224.
   std::map<std::string, Shape, std::less<>> shapes;
@@ -23,6 +27,8 @@ struct CompileOptions {
   int debug = 0;
   // false: only the steps that make a graph runnable; what the others must not change.
   bool optimise = true;
+  // Called when a step begins, with how many are done; kUsualSteps is about how many there are.
+  std::function<void(std::string_view step, size_t done)> on_step;
   // Where not null: filled with what was done.
   CompileReport* report = nullptr;
   // Store constants as HoloTensor fragments, so that a session opens with some of them; empty:

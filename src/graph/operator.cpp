@@ -120,8 +120,10 @@ const OperatorTable& operators() {
 Result<const Operator*> operator_of(const Node& node) {
   const Operator* entry = operators().find(node.op, node.domain);
   if (!entry)
-    return fail(ErrorCode::unsupported, "operator {}{}{} is not supported", node.domain,
-                node.domain.empty() ? "" : ".", node.op);
+    return fail(ErrorCode::unsupported,
+                "operator {}{}{} is not supported; the operators of ai.onnx, ai.onnx.ml and the "
+                "common ones of com.microsoft are (docs/conformance.md lists them)",
+                node.domain, node.domain.empty() ? "" : ".", node.op);
   return entry;
 }
 

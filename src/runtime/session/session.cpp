@@ -130,8 +130,17 @@ struct Session::Impl {
       fits = symbol == dims[i];
     }
     if (fits) return {};
-    return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected", dims.to_string(),
-                shape_text(port));
+    // An earlier input has said what a symbol is: name it, or the shape looks right.
+    std::string bound;
+    for (size_t i = 0; i < std::min<size_t>(expected.size(), dims.rank()); ++i) {
+      if (expected[i].expression < 0) continue;
+      const auto& expression = model->expressions[static_cast<size_t>(expected[i].expression)];
+      const int64_t symbol = symbols[expression.a()];
+      if (symbol != archive::kUndefined && symbol != dims[i])
+        bound += fmt::format("; dimension {} is {} by an earlier one", i, symbol);
+    }
+    return fail(ErrorCode::shape_mismatch, "shape {} where {} is expected{}", dims.to_string(),
+                shape_text(port), bound);
   }
 
   Status bind(Run& run) const {
