@@ -60,6 +60,25 @@ Session transformer(Dim seq) {
                     {g.op("LayerNormalization").input(y).input(scale).input(bias).output()});
 }
 
+// x[1, seq, 16] with a table of 40 positions added as far as it goes, and its mean taken.
+Session positions() {
+  Graph g;
+  const ValueId x = add_input(g, "x", {1, symbol("seq"), 16});
+  const ValueId length = g.op("Shape").input(x).attribute("start", 1).attribute("end", 2);
+  const ValueId table = g.add_constant(varied({1, 40, 16}, 9));
+  const ValueId part = g.op("Slice")
+                           .input(table)
+                           .input(g.constant(std::vector<int64_t>{0}))
+                           .input(length)
+                           .input(g.constant(std::vector<int64_t>{1}));
+  const ValueId sum = g.op("Add").input(x).input(part);
+  const ValueId mean = g.op("ReduceMean")
+                           .input(sum)
+                           .input(g.constant(std::vector<int64_t>{2}))
+                           .attribute("keepdims", 1);
+  return session_of(std::move(g), {g.op("Sub").input(sum).input(mean).output()});
+}
+
 struct Case {
   const char* name;
   Session session;
@@ -75,6 +94,7 @@ std::vector<Case> cases() {
   all.push_back({"transformer, fixed", transformer(12), {{1, 12, 16}}});
   all.push_back(
       {"transformer, any length", transformer(symbol("seq")), {{1, 12, 16}, {1, 31, 16}}});
+  all.push_back({"positions, any length", positions(), {{1, 7, 16}, {1, 40, 16}, {1, 1, 16}}});
   return all;
 }
 

@@ -130,6 +130,17 @@ Dim product(std::span<const Dim> dims) {
   return result;
 }
 
+// Whether `b` is "(a<n)", the smaller of `a` and a number from 1 on. Where the two broadcast, the
+// result is `a`.
+bool is_smaller_of(const Dim& b, const Dim& a) {
+  const std::string start = "(" + a.symbol() + "<";
+  const std::string_view text = b.symbol();
+  if (!text.starts_with(start) || !text.ends_with(")")) return false;
+  const std::string_view number = text.substr(start.size(), text.size() - start.size() - 1);
+  return !number.empty() && number != "0" &&
+         number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
   if (is(a, 1)) return b;
   if (is(b, 1)) return a;
@@ -139,6 +150,8 @@ Result<Dim> broadcast_dim(const Dim& a, const Dim& b) {
                 b.value());
   if (!a.is_symbol()) return a;
   if (!b.is_symbol()) return b;
+  if (is_smaller_of(b, a)) return a;
+  if (is_smaller_of(a, b)) return b;
   return unknown_dim();
 }
 

@@ -1,4 +1,5 @@
 // Parts of a tensor, and a tensor as part of a larger one.
+#include <algorithm>
 #include <limits>
 
 #include "backends/cpu/kernels/slice_range.h"
@@ -32,6 +33,15 @@ Dim slice_count(const Dim& size, int64_t start, int64_t end, int64_t step) {
   return ceil_div(count, step);
 }
 
+// How much of a dimension lies from `start` to a symbolic end, where that is no difference: only
+// such a one may be negative and count from the end.
+Dim count_up_to(const Dim& dim, int64_t start, const Dim& end) {
+  if (is_unknown(dim) || is_unknown(end) || start < 0 ||
+      end.symbol().find('-') != std::string::npos)
+    return unknown_dim();
+  return larger(smaller(end, dim) - start, 0);
+}
+
 Status slice(InferContext& c) {
   const Shape* in = c.shape(0);
   const auto starts = c.numbers(1), ends = c.numbers(2);
@@ -42,9 +52,17 @@ Status slice(InferContext& c) {
   if (!known) {
     // Only the axes that are named change.
     if (c.has(3) && axes) {
-      for (int64_t value : *axes) {
-        HOLOGRAM_TRY(const size_t axis, c.axis(value, dims.size()));
-        dims[axis] = unknown_dim();
+      const std::vector<Dim>* bounds = c.contents(2);
+      const bool counted =
+          bounds && starts && bounds->size() == axes->size() && starts->size() == axes->size() &&
+          (!c.has(4) ||
+           (steps && std::ranges::all_of(*steps, [](int64_t step) { return step == 1; })));
+      for (size_t i = 0; i < axes->size(); ++i) {
+        HOLOGRAM_TRY(const size_t axis, c.axis((*axes)[i], dims.size()));
+        dims[axis] = !counted ? unknown_dim()
+                     : (*bounds)[i].is_symbol()
+                         ? count_up_to(dims[axis], (*starts)[i], (*bounds)[i])
+                         : unknown_dim();
       }
     } else {
       for (Dim& dim : dims) dim = unknown_dim();

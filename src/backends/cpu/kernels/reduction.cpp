@@ -5,10 +5,10 @@
 // associative enough for that (also the log-sum-exp of log-sum-exps). The order of additions
 // depends on the shape alone, never on threads.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
@@ -151,9 +151,10 @@ void finish(T* out, int64_t count, After after, int64_t reduced) {
 }
 
 // Which axes go: the second input, or all where there is none.
-Result<std::vector<bool>> reduced_axes(KernelContext& c, size_t rank) {
+Result<std::array<bool, kMaxRank>> reduced_axes(KernelContext& c, size_t rank) {
   HOLOGRAM_TRY(const Dims axes, c.input_integers(1));
-  std::vector<bool> reduced(rank, axes.size() == 0 && c.integer("noop_with_empty_axes") == 0);
+  std::array<bool, kMaxRank> reduced;
+  reduced.fill(axes.size() == 0 && c.integer("noop_with_empty_axes") == 0);
   for (const int64_t axis : axes) {
     HOLOGRAM_TRY(const size_t place, normalise_axis(axis, rank));
     reduced[place] = true;
@@ -165,9 +166,9 @@ template <Op op, Before before, After after>
 Status reduce(KernelContext& c) {
   const Tensor& in = c.input(0);
   const size_t rank = in.dims.rank();
-  HOLOGRAM_TRY(const std::vector<bool> reduced, reduced_axes(c, rank));
+  HOLOGRAM_TRY(const auto reduced, reduced_axes(c, rank));
   const bool keep = c.integer("keepdims", 1) != 0;
-  std::vector<int64_t> shape;
+  Dims shape;
   int64_t removed = 1;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (reduced[axis]) removed *= in.dims[axis];
@@ -176,10 +177,11 @@ Status reduce(KernelContext& c) {
     else if (keep)
       shape.push_back(1);
   }
-  HOLOGRAM_TRY(Tensor out, c.output(0, Dims(shape)));
+  HOLOGRAM_TRY(Tensor out, c.output(0, shape));
 
   // Runs of reduced axes, the last first, so that what a pass leaves is always dense.
-  std::vector<Pass> passes;
+  std::array<Pass, kMaxRank> passes;
+  size_t pass_count = 0;
   for (size_t end = rank; end > 0;) {
     if (!reduced[end - 1]) {
       --end;
@@ -189,17 +191,17 @@ Status reduce(KernelContext& c) {
     while (begin > 0 && reduced[begin - 1]) --begin;
     int64_t inner = 1;
     for (size_t axis = end; axis < rank; ++axis) inner *= reduced[axis] ? 1 : in.dims[axis];
-    passes.push_back({in.dims.product(0, begin), in.dims.product(begin, end), inner});
+    passes[pass_count++] = {in.dims.product(0, begin), in.dims.product(begin, end), inner};
     end = begin;
   }
-  if (passes.empty()) passes.push_back({in.count(), 1, 1});  // every element is its own line
+  if (pass_count == 0) passes[pass_count++] = {in.count(), 1, 1};  // every element is its own line
 
   const auto body = [&]<typename T>() -> Status {
     const T* from = in.as<T>();
-    for (size_t i = 0; i < passes.size(); ++i) {
+    for (size_t i = 0; i < pass_count; ++i) {
       const Pass& pass = passes[i];
       T* to = out.as<T>();
-      if (i + 1 < passes.size()) {
+      if (i + 1 < pass_count) {
         HOLOGRAM_TRY(const std::span<T> between,
                      c.scratch<T>(static_cast<size_t>(pass.outer * pass.inner)));
         to = between.data();
@@ -242,7 +244,7 @@ Status arg(KernelContext& c) {
   const Tensor& in = c.input(0);
   HOLOGRAM_TRY(const size_t axis, c.axis("axis", 0, in.dims.rank()));
   const bool keep = c.integer("keepdims", 1) != 0, last = c.integer("select_last_index") != 0;
-  std::vector<int64_t> shape;
+  Dims shape;
   for (size_t i = 0; i < in.dims.rank(); ++i) {
     if (i != axis)
       shape.push_back(in.dims[i]);
@@ -250,7 +252,7 @@ Status arg(KernelContext& c) {
       shape.push_back(1);
   }
   const int64_t n = in.dims[axis], inner = in.dims.product(axis + 1, in.dims.rank());
-  HOLOGRAM_TRY(Tensor out, c.output(0, Dims(shape)));
+  HOLOGRAM_TRY(Tensor out, c.output(0, shape));
   if (n == 0 && out.count() > 0)
     return fail(ErrorCode::shape_mismatch, "axis {} has no elements, so none is the {}", axis,
                 largest ? "largest" : "smallest");
