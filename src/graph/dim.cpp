@@ -30,6 +30,26 @@ int64_t floor_div(int64_t a, int64_t b) {
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+// A dimension as a multiple: "(x*12)" is x and 12, any other symbol once itself.
+struct Multiple {
+  Dim of;
+  int64_t times = 1;
+};
+Multiple as_multiple(const Dim& dim) {
+  const std::string& text = dim.symbol();
+  const size_t star = text.rfind('*');
+  if (star == std::string::npos || text.front() != '(' || text.back() != ')') return {dim};
+  const std::string_view of = std::string_view(text).substr(1, star - 1);
+  int depth = 0;  // the star joins the whole of what stands before it
+  for (char c : of)
+    if ((depth += c == '(' ? 1 : c == ')' ? -1 : 0) < 0) return {dim};
+  int64_t times = 0;
+  const char *first = text.data() + star + 1, *last = text.data() + text.size() - 1;
+  const auto [end, error] = std::from_chars(first, last, times);
+  if (depth != 0 || of.empty() || error != std::errc() || end != last || times <= 0) return {dim};
+  return {Dim(std::string(of)), times};
+}
+
 struct Parser {
   std::string_view text;
   const SymbolBindings& bindings;
@@ -103,12 +123,23 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (is(a, 0) || is(b, 0)) return 0;
   if (is(a, 1)) return b;
   if (is(b, 1)) return a;
+  if (!a.is_symbol()) return b * a;
+  if (!b.is_symbol() && !is_unknown(a)) {
+    const Multiple multiple = as_multiple(a);
+    int64_t times = 0;
+    if (!__builtin_mul_overflow(multiple.times, b.value(), &times) && times > 0)
+      return combine("*", multiple.of, times);
+  }
   return combine("*", a, b);
 }
 Dim operator/(const Dim& a, const Dim& b) {
   if (numbers(a, b)) return b.value() == 0 ? unknown_dim() : Dim(floor_div(a.value(), b.value()));
   if (is(b, 1)) return a;
   if (equal_dims(a, b)) return 1;
+  if (!b.is_symbol() && b.value() > 0 && !is_unknown(a)) {
+    const Multiple multiple = as_multiple(a);
+    if (multiple.times % b.value() == 0) return multiple.of * (multiple.times / b.value());
+  }
   return combine("/", a, b);
 }
 Dim ceil_div(const Dim& a, const Dim& b) { return (a + (b - 1)) / b; }

@@ -27,6 +27,28 @@ TEST(Dim, ComputesNumbersAndKeepsSymbols) {
   EXPECT_EQ(evaluate(symbol("n"), {}), std::nullopt);
 }
 
+TEST(Dim, KeepsMultiplesShort) {
+  const Dim n(std::string("n")), m(std::string("m"));
+  EXPECT_EQ(n * 12 * 32, n * 384);
+  EXPECT_EQ(12 * (n * 32), n * 384);
+  EXPECT_EQ((n * 384) / 384, n);
+  EXPECT_EQ((n * 384) / 32, n * 12);
+  EXPECT_EQ(((n + m) * 6) / 3, (n + m) * 2);
+  EXPECT_EQ(((n * m) * 6) / 6, n * m);
+  EXPECT_EQ((n * 5) / 2, Dim(std::string("((n*5)/2)")));  // rounds
+  EXPECT_EQ((n * (m * 2)) / 2, Dim(std::string("(((m*2)*n)/2)")));
+  EXPECT_EQ(evaluate((n * 5) / 2, {{"n", 3}}), 7);
+  EXPECT_EQ(evaluate(n * INT64_MAX * 2, {{"n", 0}}), 0);
+}
+
+TEST(Dim, BroadcastsWithThePartOfATableThatIsUsed) {
+  const Dim n(std::string("n"));
+  EXPECT_EQ(*broadcast_dim(n, smaller(n, 512)), n);
+  EXPECT_EQ(*broadcast_dim(smaller(n, 512), n), n);
+  EXPECT_TRUE(is_unknown(*broadcast_dim(n, smaller(Dim(std::string("m")), 512))));
+  EXPECT_TRUE(is_unknown(*broadcast_dim(n, smaller(n, Dim(std::string("m"))))));
+}
+
 TEST(Dim, Broadcasts) {
   EXPECT_EQ(*broadcast_shapes(Shape{2, 1, 3}, Shape{4, 1}), (Shape{2, 4, 3}));
   EXPECT_FALSE(broadcast_shapes(Shape{2}, Shape{3}).has_value());
