@@ -59,7 +59,8 @@ Status in_file_order(std::span<const TensorInfo> tensors, Place place) {
     if (!ids.insert(tensors[t].id).second) continue;
     double reached = -HUGE_VAL;
     for (size_t i = 0; i < tensors[t].fragments.size(); ++i) {
-      reached = std::max(reached, tensors[t].curve[i].snr_db());  // fragments stay in order
+      // Without these there is nothing, even where zeros would do; fragments stay in order.
+      if (i >= tensors[t].min_fragments) reached = std::max(reached, tensors[t].curve[i].snr_db());
       order.push_back({reached, i, t});
     }
   }

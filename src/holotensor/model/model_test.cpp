@@ -200,6 +200,13 @@ TEST_F(ModelTest, TheReportCountsEveryByte) {
   for (size_t k = 1; k < report->points.size(); ++k) {
     EXPECT_LE(report->points[k].nmse, report->points[k - 1].nmse);
   }
+  ASSERT_FALSE(report->prefixes.empty());
+  EXPECT_EQ(report->prefixes.back().bytes, report->file_bytes);
+  EXPECT_DOUBLE_EQ(report->prefixes.back().exact_weights, 1);
+  for (size_t i = 1; i < report->prefixes.size(); ++i) {
+    EXPECT_GE(report->prefixes[i].bytes, report->prefixes[i - 1].bytes);
+    EXPECT_LE(report->prefixes[i].worst_nmse, report->prefixes[i - 1].worst_nmse);
+  }
   const std::string table = report_table(*report);
   for (const char* text : {"attention.q", "mlp.up", "bits/weight", "exact", "bf16", "[96, 128]"}) {
     EXPECT_NE(table.find(text), std::string::npos) << text << "\n" << table;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "holotensor/reader.h"
 #include "support/shape.h"
@@ -15,10 +16,6 @@ uint64_t bytes_of(const TensorInfo& info, size_t fragments) {
     bytes += info.fragments[i].size;
   }
   return bytes;
-}
-
-const Quality& quality_at(const TensorInfo& info, size_t fragments) {
-  return info.curve[std::min<size_t>(fragments, info.fragment_count)];
 }
 
 std::string decibels(const Quality& quality) {
@@ -56,13 +53,17 @@ QualityReport quality_report(std::vector<TensorInfo> tensors, uint64_t file_byte
     most = std::max<size_t>(most, info.fragment_count);
   }
   const double weights = static_cast<double>(std::max<uint64_t>(1, report.weights));
-  for (size_t k = 0; k <= most; ++k) {
-    ModelPoint point{.fragments = k, .bytes = overhead, .nmse = 0, .worst_nmse = 0};
+  // The model from `count(info)` fragments of each tensor.
+  const auto point_of = [&](auto count) {
+    ModelPoint point{.bytes = overhead, .nmse = 0, .worst_nmse = 0};
+    std::unordered_set<uint64_t> counted;  // equal tensors share their fragments
     for (const TensorInfo& info : tensors) {
-      const Quality& quality = quality_at(info, k);
+      const size_t fragments = std::min<size_t>(count(info), info.fragment_count);
+      const Quality& quality = info.curve[fragments];
       const double share = static_cast<double>(info.elements()) / weights;
       const double nmse = quality.exact ? 0 : quality.nmse;
-      point.bytes += bytes_of(info, k);
+      point.fragments = std::max(point.fragments, fragments);
+      if (counted.insert(info.id).second) point.bytes += bytes_of(info, fragments);
       point.nmse += share * nmse;
       if (quality.exact) point.exact_weights += share;
       if (nmse > point.worst_nmse) {
@@ -71,7 +72,22 @@ QualityReport quality_report(std::vector<TensorInfo> tensors, uint64_t file_byte
       }
     }
     point.bits_a_weight = 8.0 * static_cast<double>(point.bytes) / weights;
-    report.points.push_back(std::move(point));
+    return point;
+  };
+  for (size_t k = 0; k <= most; ++k)
+    report.points.push_back(point_of([&](const TensorInfo&) { return k; }));
+  for (int twentieths = 1; twentieths <= 20; ++twentieths) {
+    const uint64_t limit = file_bytes / 20 * twentieths + file_bytes % 20 * twentieths / 20;
+    bool complete = true;  // every tensor is there at some quality
+    const auto inside = [&](const TensorInfo& info) {
+      const auto in_prefix = [&](const FragmentEntry& f) { return f.offset + f.size <= limit; };
+      const auto end = std::ranges::find_if_not(info.fragments, in_prefix);
+      const auto count = static_cast<size_t>(end - info.fragments.begin());
+      complete = complete && count >= info.min_fragments;
+      return count;
+    };
+    ModelPoint point = point_of(inside);
+    if (complete) report.prefixes.push_back(std::move(point));
   }
   report.tensors = std::move(tensors);
   return report;
@@ -91,17 +107,26 @@ std::string report_table(const QualityReport& report) {
       8.0 * static_cast<double>(report.file_bytes) / weights,
       percent(report.file_bytes, report.source_bytes), bytes_text(report.source_bytes),
       bytes_text(report.overhead));
-  text += fmt::format("{:>9} {:>11} {:>7} {:>12} {:>9} {:>9} {:>7}  {}\n", "fragments", "bytes",
-                      "% file", "bits/weight", "mean dB", "worst dB", "exact", "worst tensor");
-  for (const ModelPoint& point : report.points) {
+  const auto line = [&](std::string_view first, const ModelPoint& point) {
     const bool exact = point.exact_weights >= 1 - 1e-12;
     const auto snr = [&](double nmse) { return decibels({.nmse = nmse, .exact = exact}); };
-    text +=
-        fmt::format("{:>9} {:>11} {:>6.1f}% {:>12.3f} {:>9} {:>9} {:>6.1f}%  {}\n", point.fragments,
-                    bytes_text(point.bytes), percent(point.bytes, report.file_bytes),
-                    point.bits_a_weight, snr(point.nmse), snr(point.worst_nmse),
-                    100 * point.exact_weights, exact ? "" : shortened(point.worst_tensor, 40));
+    return fmt::format("{:>12} {:>11} {:>6.1f}% {:>12.3f} {:>9} {:>9} {:>6.1f}%  {}\n", first,
+                       bytes_text(point.bytes), percent(point.bytes, report.file_bytes),
+                       point.bits_a_weight, snr(point.nmse), snr(point.worst_nmse),
+                       100 * point.exact_weights, exact ? "" : shortened(point.worst_tensor, 40));
+  };
+  text += fmt::format("{:>12} {:>11} {:>7} {:>12} {:>9} {:>9} {:>7}  {}\n", "the first", "bytes",
+                      "% file", "bits/weight", "mean dB", "worst dB", "exact", "worst tensor");
+  for (const ModelPoint& point : report.prefixes) {
+    const size_t place =
+        20 - report.prefixes.size() + static_cast<size_t>(&point - report.prefixes.data()) + 1;
+    if (place % 2 == 0 || place == 5 || place == 15)
+      text += line(fmt::format("{}%", place * 5), point);
   }
+  for (const ModelPoint& point : report.points)
+    if (point.fragments > 0)
+      text += line(fmt::format("{} fragment{}", point.fragments, point.fragments > 1 ? "s" : ""),
+                   point);
   text += fmt::format("\n{:<44} {:<8} {:<20} {:<10} {:>11} {:>7} {:>6}  {}\n", "tensor", "type",
                       "shape", "scheme", "stored", "% src", "bits", "dB with 1, 2, ... fragments");
   for (const TensorInfo& info : report.tensors) {

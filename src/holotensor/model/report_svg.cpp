@@ -12,8 +12,9 @@ struct Point {
   bool exact;
 };
 
-constexpr double kWidth = 860, kHeight = 520;
-constexpr double kLeft = 64, kRight = 24, kTop = 56, kBottom = 92;
+constexpr double kWidth = 900, kHeight = 560;
+constexpr double kLeft = 72, kRight = 36, kTop = 112, kBottom = 104;
+constexpr double kExact = kTop - 26;  // exact has no decibels: a line of its own above the rest
 
 // From the data to the page.
 struct Axes {
@@ -75,43 +76,51 @@ std::vector<Point> points_of(const TensorInfo& info) {
 
 std::vector<Point> points_of(const QualityReport& report) {
   std::vector<Point> points;
-  for (const ModelPoint& point : report.points) {
-    if (point.fragments == 0) continue;
+  for (const ModelPoint& point : report.prefixes) {
     const bool exact = point.exact_weights >= 1 - 1e-12 || !(point.nmse > 0);
     points.push_back({point.bits_a_weight, exact ? 0 : -10 * std::log10(point.nmse), exact});
   }
   return points;
 }
 
-// Exact points have no decibels: they sit at the top edge.
 std::string polyline(const Axes& axes, std::span<const Point> points, std::string_view style) {
   std::string path;
   for (const Point& point : points) {
     path += fmt::format("{:.1f},{:.1f} ", axes.x(point.bits),
-                        point.exact ? kTop : axes.y(point.decibels));
+                        point.exact ? kExact : axes.y(point.decibels));
   }
   return fmt::format("<polyline fill=\"none\" {} points=\"{}\"/>\n", style, path);
 }
 
+// A dot each 5% of the file, and words at each quarter.
 std::string markers(const Axes& axes, std::span<const Point> points) {
   std::string out;
+  bool was_exact = false;
   for (size_t k = 0; k < points.size(); ++k) {
     const Point& point = points[k];
-    const double x = axes.x(point.bits), y = point.exact ? kTop : axes.y(point.decibels);
+    if (point.exact && was_exact) continue;  // the first is what counts
+    was_exact = point.exact;
+    const size_t percent = 5 * (20 - points.size() + k + 1);
+    const double x = axes.x(point.bits), y = point.exact ? kExact : axes.y(point.decibels);
+    const std::string quality = point.exact ? "exact" : fmt::format("{:.1f} dB", point.decibels);
     const std::string what =
-        fmt::format("{} fragments: {:.2f} bits a weight, {}", k + 1, point.bits,
-                    point.exact ? "exact" : fmt::format("{:.1f} dB", point.decibels));
+        fmt::format("{}% of the file: {:.2f} bits a weight, {}", percent, point.bits, quality);
     if (point.exact) {
       out += fmt::format(
-          "<path d=\"M{:.1f},{:.1f} l6,6 l-6,6 l-6,-6 z\" "
-          "fill=\"#b3261e\"><title>{}</title></path>\n",
-          x, y - 6, what);
-    } else {
-      out += fmt::format(
-          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" "
-          "fill=\"#1f5fbf\"><title>{}</title></circle>\n",
-          x, y, what);
+          "<path d=\"M{:.1f},{:.1f} l7,7 l-7,7 l-7,-7 z\" class=\"e\"><title>{}</title></path>\n",
+          x, y - 7, what);
+      continue;
     }
+    const bool quarter = percent % 25 == 0;
+    out += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"{}\"><title>{}</title></circle>\n", x,
+        y, quarter ? 5 : 3, quarter ? "q" : "d", what);
+    if (quarter)
+      out += fmt::format(
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"l\"><tspan font-weight=\"600\">{}%</tspan> of "
+          "the "
+          "file, {}</text>\n",
+          x + 10, y + 17, percent, quality);
   }
   return out;
 }
@@ -134,31 +143,39 @@ std::string grid(const Axes& axes) {
         axes.y(level), kLeft, right, kLeft - 8, axes.y(level) + 4, level);
   }
   out += fmt::format(
-      "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">bits a weight, every byte "
-      "counted</text>\n",
-      (kLeft + right) / 2, bottom + 38);
+      "<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" class=\"x\"/>"
+      "<text x=\"{3}\" y=\"{4}\" text-anchor=\"end\" class=\"r\">exact</text>\n",
+      kLeft, kExact, right, kLeft - 8, kExact + 4);
   out += fmt::format(
-      "<text transform=\"translate(18,{:.1f}) rotate(-90)\" text-anchor=\"middle\">"
+      "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" class=\"a\">bits a weight, every byte "
+      "counted</text>\n",
+      (kLeft + right) / 2, bottom + 42);
+  out += fmt::format(
+      "<text transform=\"translate(22,{:.1f}) rotate(-90)\" text-anchor=\"middle\" class=\"a\">"
       "signal to noise, dB</text>\n",
       (kTop + bottom) / 2);
   return out;
 }
 
 std::string legend(size_t lines, size_t tensors) {
-  const double y = kHeight - 22;
-  return fmt::format(
-      "<line x1=\"64\" y1=\"{0}\" x2=\"94\" y2=\"{0}\" stroke=\"#1f5fbf\" stroke-width=\"2.5\"/>"
-      "<text x=\"100\" y=\"{1}\">whole model (mean over weights)</text>\n"
-      "<line x1=\"318\" y1=\"{0}\" x2=\"348\" y2=\"{0}\" class=\"t\"/>"
-      "<text x=\"354\" y=\"{1}\">{2}</text>\n"
-      "<line x1=\"520\" y1=\"{0}\" x2=\"550\" y2=\"{0}\" class=\"b\"/>"
-      "<text x=\"556\" y=\"{1}\">Gaussian bound</text>\n"
-      "<path d=\"M682,{3} l6,6 l-6,6 l-6,-6 z\" fill=\"#b3261e\"/>"
-      "<text x=\"696\" y=\"{1}\">exact</text>\n",
-      y, y + 4,
-      lines == tensors ? fmt::format("{} tensors", tensors)
-                       : fmt::format("{} largest of {}", lines, tensors),
-      y - 6);
+  const double y = kHeight - 24;
+  std::string out;
+  double x = kLeft;
+  const auto entry = [&](const std::string& sign, std::string_view text, double width) {
+    out += fmt::format(
+        "<g transform=\"translate({:.0f},{:.0f})\">{}<text x=\"38\" y=\"4\">{}</text></g>\n", x, y,
+        sign, text);
+    x += width;
+  };
+  entry("<line x2=\"30\" class=\"m\"/><circle cx=\"15\" r=\"5\" class=\"q\"/>",
+        "whole model, from a prefix of the file", 268);
+  entry("<line x2=\"30\" class=\"t\" stroke-opacity=\"1\"/>",
+        lines == tensors ? fmt::format("its {} tensors", tensors)
+                         : fmt::format("its {} largest tensors", lines),
+        182);
+  entry("<line x2=\"30\" class=\"b\"/>", "Gaussian bound, 6.02 dB a bit", 222);
+  entry("<path d=\"M15,-7 l7,7 l-7,7 l-7,-7 z\" class=\"e\"/>", "every bit", 80);
+  return out;
 }
 
 }  // namespace
@@ -193,17 +210,26 @@ std::string report_svg(const QualityReport& report, std::string_view title) {
 
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n"
-      "<style>.g{{stroke:#ddd;stroke-width:1}}.t{{stroke:#888;stroke-opacity:.45;stroke-width:1}}"
-      ".b{{stroke:#2e7d32;stroke-width:1.5;stroke-dasharray:6 4}}</style>\n"
+      "height=\"{1}\" font-family=\"Inter,'Helvetica Neue',Helvetica,Arial,sans-serif\" "
+      "font-size=\"12\" fill=\"#3b4252\">\n"
+      "<style>.g{{stroke:#e8ebf0;stroke-width:1}}.x{{stroke:#d3a4a0;stroke-width:1;"
+      "stroke-dasharray:2 4}}.t{{stroke:#8a94a6;stroke-opacity:.28;stroke-width:1}}"
+      ".b{{stroke:#2f855a;stroke-width:1.5;stroke-dasharray:7 5;fill:none}}"
+      ".m{{stroke:#2563c9;stroke-width:3;stroke-linejoin:round;stroke-linecap:round;fill:none}}"
+      ".d{{fill:#2563c9}}.q{{fill:#fff;stroke:#2563c9;stroke-width:2.5}}.e{{fill:#c2352b}}"
+      ".l{{fill:#1d3f7a;paint-order:stroke;stroke:#fff;stroke-width:4;stroke-linejoin:round}}"
+      ".a{{font-size:13px;fill:#5a6475}}.r{{fill:#c2352b;font-weight:600}}</style>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
-      "<text x=\"{2}\" y=\"28\" font-size=\"16\" font-weight=\"bold\">{3}</text>\n"
-      "<text x=\"{2}\" y=\"46\" fill=\"#555\">{4} tensors, {5:.3g} million weights, "
-      "{6:.2f} bits a weight in all</text>\n",
+      "<text x=\"{2}\" y=\"36\" font-size=\"20\" font-weight=\"700\" fill=\"#1b2333\">{3}</text>\n"
+      "<text x=\"{2}\" y=\"58\" font-size=\"13\" fill=\"#5a6475\">{4} tensor{7}, {5:.3g} million "
+      "weights; every bit of them in {6:.2f} bits a weight, {8:.0f}% of the source</text>\n",
       kWidth, kHeight, kLeft, escaped(title), report.tensors.size(),
       static_cast<double>(report.weights) / 1e6,
       8.0 * static_cast<double>(report.file_bytes) /
-          static_cast<double>(std::max<uint64_t>(1, report.weights)));
+          static_cast<double>(std::max<uint64_t>(1, report.weights)),
+      report.tensors.size() == 1 ? "" : "s",
+      100.0 * static_cast<double>(report.file_bytes) /
+          static_cast<double>(std::max<uint64_t>(1, report.source_bytes)));
   svg += grid(axes);
   for (const TensorInfo* info : shown) {
     const auto points = points_of(*info);
@@ -213,7 +239,7 @@ std::string report_svg(const QualityReport& report, std::string_view title) {
     svg += polyline(axes, inside, "class=\"t\"");
   }
   svg += polyline(axes, bound, "class=\"b\"");
-  svg += polyline(axes, model, "stroke=\"#1f5fbf\" stroke-width=\"2.5\"");
+  svg += polyline(axes, model, "class=\"m\"");
   svg += markers(axes, model);
   svg += legend(shown.size(), report.tensors.size());
   return svg + "</svg>\n";

@@ -1,6 +1,7 @@
 #include "holotensor/source/loader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
