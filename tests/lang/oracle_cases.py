@@ -2,7 +2,7 @@
 
     oracle_cases.py FOLDER KERNELS FIRST:PROGRAMS PART/PARTS
 
-FOLDER gets cases.json and data.bin: for every case the source's file, the kernel, the launch and
+FOLDER gets seen.json (what of the language the programs use), cases.json and data.bin: for every case the source's file, the kernel, the launch and
 for every argument its bytes before and after. oracle_test.cpp runs the same, compiled.
 """
 
@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "bindings", "python"))
 sys.path.insert(0, HERE)
 
+import coverage  # noqa: E402
 import library_cases  # noqa: E402
 import random_programs  # noqa: E402
 from hologram_lang import Kernels  # noqa: E402
@@ -28,6 +29,7 @@ class Writer:
         self.folder = folder
         self.data = open(os.path.join(folder, "data.bin"), "wb")
         self.cases = []
+        self.seen = set()  # of the language, by the programs
 
     def bytes(self, array):
         at = self.data.tell()
@@ -60,6 +62,8 @@ class Writer:
         self.data.close()
         with open(os.path.join(self.folder, "cases.json"), "w", encoding="utf-8") as file:
             json.dump(self.cases, file)
+        with open(os.path.join(self.folder, "seen.json"), "w", encoding="utf-8") as file:
+            json.dump(sorted(self.seen), file)
 
 
 def to_bf16(values):
@@ -93,6 +97,16 @@ def program_cases(writer, first, count, part, parts):
             source, a, b = random_programs.maps(seed)
             given = {"p": draw(generator, a, n), "q": draw(generator, b, n),
                      "r": draw(generator, b, n), "t": draw(generator, a, 1), "n": n}
+        elif seed % 10 == 8:
+            source, t, w = random_programs.planes(seed)
+            rows, columns = [(3, 5), (1, 1), (0, 4), (9, 33)][seed // 10 % 4]
+            given = {"m": draw(generator, t, rows * columns).reshape(rows, columns),
+                     "c": draw(generator, t, 3 * rows * columns).reshape(3, rows, columns),
+                     "counts": np.zeros(7, draw(generator, w, 1).dtype),
+                     "bytes": np.zeros(rows * columns, np.uint8),
+                     "mask": np.zeros(rows * columns, np.bool_),
+                     "near": np.zeros(max(rows * columns, 1), np.float32),
+                     "x": 1.25, "flag": bool(seed & 16), "whole": 5, "real": 2.5}
         else:
             program = random_programs.Program(seed)
             source = program.source()
@@ -102,6 +116,7 @@ def program_cases(writer, first, count, part, parts):
                          hits=generator.integers(0, 9, 4).astype(np.uint32))
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
+        writer.seen |= coverage.names(source)
         try:
             writer.case(path, Kernels(source, path), "kernel", given, label=f"seed {seed}")
         except Exception as error:

@@ -10,6 +10,7 @@ import random
 INTEGERS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
 BITS = {t: int(t.lstrip("biuf")) for t in INTEGERS + FLOATS}
+# Every math function of one number, by turns, so that the seeds cover all of them.
 FUNCTIONS = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos",
              "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
              "sigmoid", "erf"]
@@ -36,6 +37,7 @@ def promote(a, b):
 class Program:
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.seed = seed
         self.lines = []
         self.count = 0
         r = self.random
@@ -162,7 +164,8 @@ class Program:
         if kind == 4:
             return f"({self.strong(t, scope, d)} {r.choice(['//', '%'])} {r.choice(['0.75', '-1.5', '3'])})"
         if kind == 5:
-            return f"{r.choice(['floor', 'ceil', 'trunc', 'round'])}({self.strong(t, scope, d)})"
+            suffix = "f" if t == "f32" and r.random() < 0.4 else ""
+            return f"{r.choice(['floor', 'ceil', 'trunc', 'round'])}{suffix}({self.strong(t, scope, d)})"
         if kind == 6:
             return f"sqrt(abs({self.strong(t, scope, d)}))"
         if kind == 7 and t in ("f32", "f64"):
@@ -275,8 +278,9 @@ class Program:
         if t == "bool":
             self.put(f"{target} {r.choice(['&=', '|=', '^='])} {self.boolean(scope, 1)}", depth)
         elif t in FLOATS:
-            op = r.choice(["+=", "-=", "*=", "/="])
-            self.put(f"{target} {op} {self.any(t, scope, 2)}", depth)
+            op = r.choice(["+=", "-=", "*=", "/=", "+=", "*=", "//=", "%="])
+            value = {"//=": "0.75", "%=": "1.5"}.get(op)
+            self.put(f"{target} {op} {value or self.any(t, scope, 2)}", depth)
         else:
             op = r.choice(["+=", "-=", "*=", "&=", "|=", "^=", "//=", "%=", "<<=", ">>=", "**="])
             value = {"//=": "3", "%=": "7", "<<=": "2", ">>=": "1", "**=": "2"}.get(op)
@@ -372,8 +376,8 @@ class Program:
             self.put(f"out_{t}[i] = {self.any(t, scope, 3)}", depth)
         self.put(f"atomic_{r.choice(['add', 'max', 'min'])}(hits, i % 4, {self.strong('u32', scope, 1)})", depth)
         self.put(f"x = f32(in_{self.types[0]}[i] % 5) * 0.25 + RATE", depth)
-        f, g = r.choice(FUNCTIONS), r.choice(FUNCTIONS)
-        suffix = r.choice(["", "f"])
+        f, g = FUNCTIONS[self.seed % len(FUNCTIONS)], r.choice(FUNCTIONS)
+        suffix = "f" if self.seed // len(FUNCTIONS) % 2 else ""
         self.put(f"near[i] = {f}{suffix}(x) + {g}(s) + pow(x + 1, 1.5) + fma(x, s, 2.0) + x ** 3 + LIMIT", depth)
 
     def together(self):
@@ -443,3 +447,50 @@ def maps(seed):
     a, b = r.sample(["i32", "u8", "f32", "i64", "u16", "f64"], 2)
     op = r.choice(["add", "mul", "min", "max"])
     return MAPS.format(a=a, b=b, op=op, count=r.choice(["n", "len(p)"])), a, b
+
+
+PLANES = """from hologram_lang import *
+
+
+SIDE = 3
+
+
+@inline
+def first(m: DeviceArray[{t}, 2], row: {u}) -> {t}:
+    return m[row, 0]
+
+
+def kernel(m: DeviceArray[{t}, 2], c: DeviceArray[{t}, 3], counts: DeviceArray[{w}], bytes: DeviceArray[u8], mask: DeviceArray[bool], near: DeviceArray[f32], x: f32, flag: bool, whole: int, real: float):
+    launch(m.shape[1], m.shape[0])
+    block({bx}, {by})
+    column = get_global_id(0)
+    row = get_global_id(1)
+    left: {w}; side = SIDE
+    if row < m.shape[0] and column < m.shape[1]:
+        for k in range(side):
+            c[k, row, column] = m[row, column] * {t}(k) + first(m, {u}(row))
+        near[row * u32(m.shape[1]) + column] = {f}f(x{more}) + fminf(x, fmaxf(real, fabsf(x))) + fabs(fmin(x, 2)) - fmax(x, 1)
+        mask[row * u32(m.shape[1]) + column] = bool(column % 3) != flag
+        at = u8(column * 7 + row)
+        bytes[row * u32(m.shape[1]) + column] = class_of(at) + class_mirror(class_of(at)) // 2 + class_neighbour(class_of(at), u8(row % 6))
+        left = {w}(column) + {w}(get_local_size(0)) * {w}(get_local_size(1))
+        left **= 2
+        atomic_{op}(counts, row % 4, left)
+        if row == 0 and column == 0:
+            old = atomic_exchange(counts, 4, {w}(7))
+            old = atomic_cas(counts, 5, {w}({expected}), {w}(9)) + old
+            counts[6] = old if flag else {w}(whole) + {w}(int(real)) + {w}(float(whole))
+        near[0] = fmod(x * 4, 1.5) + fmodf(real, 0.7) + powf(abs(x), real) + pow(real, 2) + fmaf(x, real, 0.5) + atanhf(x * 0.1) + sigmoidf(x)
+"""
+
+
+def planes(seed):
+    """Two and three dimensions, shapes, atomics of every kind, and functions of several numbers."""
+    r = random.Random(seed)
+    f = ["fma", "pow", "fmod"][seed // 10 % 3]
+    more = {"fma": ", real, 1.0", "pow": ", 2.0", "fmod": ", 3.0"}[f]
+    bx, by = r.choice([(1, 1), (4, 2), (16, 1), (3, 5)])
+    t, w = r.choice(["f32", "i32", "f64", "u16", "i64"]), r.choice(["i32", "u32", "i64", "u64"])
+    source = PLANES.format(t=t, w=w, u=r.choice(["u32", "u64"]), f=f, more=more, bx=bx, by=by,
+                           op=r.choice(["add", "min", "max"]), expected=r.choice([0, 3]))
+    return source, t, w
