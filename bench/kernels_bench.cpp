@@ -197,7 +197,7 @@ std::vector<std::string> not_measured() {
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(HOLOGRAM_SOURCE_DIR "/kernels")) {
     if (entry.path().extension() != ".py") continue;
-    const auto kernels = lang::compile_source(*read_text_file(entry.path()));
+    const auto kernels = lang::compile_source(*read_text_file(entry.path()), entry.path().string());
     for (const lang::CompiledKernel& k : *kernels) {
       const auto& launch = k.ir.launch;
       const bool flat = launch && launch->threads.size() == 1 && launch->threads[0].name == "n" &&
@@ -229,8 +229,8 @@ void compile_library() {
                                     files.size(), 1,
                                     [&](size_t begin, size_t end) {
                                       for (size_t i = begin; i < end; ++i) {
-                                        const auto source =
-                                            lang::compile_source(*read_text_file(files[i]));
+                                        const auto source = lang::compile_source(
+                                            *read_text_file(files[i]), files[i].string());
                                         for (const lang::CompiledKernel& k : *source) {
                                           if (!codegen::compile(k.program, target)) std::abort();
                                           ++kernels;

@@ -1,9 +1,3 @@
-from hologram_lang import *
+"""Squeeze is a reshape: the elements and their order stay."""
 
-
-def onnx_squeeze(a: DeviceArray[f32], c: DeviceArray[f32], n: u32):
-    """c = a: a without axes of length 1; the elements and their order stay."""
-    launch(n)
-    i = get_global_id()
-    if i < n:
-        c[i] = a[i]
+from .onnx_reshape import onnx_reshape as onnx_squeeze

@@ -74,7 +74,16 @@ struct Function {
   std::vector<Stmt> body = {};
 };
 
+// from ..folder.file import name as other: a kernel of another file, under a name of its own.
+struct Import {
+  Position at;
+  std::string file;  // relative to the importing file's folder: "../folder/file.py"
+  std::string name;
+  std::string as;  // `name` where it keeps it
+};
+
 struct Module {
+  std::vector<Import> imports;
   std::string doc;
   std::vector<Stmt> constants;  // assign or annotated, target a name
   std::vector<Function> functions;

@@ -22,7 +22,8 @@ struct CompiledKernel {
 };
 
 // Every kernel of a source, in its order. A rejected source is parse_error whose message is all of
-// its diagnostics, ready to print; `file` is the name they use. A source without a kernel is
+// its diagnostics, ready to print; `file` is the name they use, and where imports of other kernel
+// files start from; a name in angle brackets is no file. A source without a kernel is
 // rejected too. Safe to call from several threads.
 Result<std::vector<CompiledKernel>> compile_source(std::string_view source,
                                                    std::string_view file = "<source>");

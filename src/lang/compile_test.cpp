@@ -1,9 +1,13 @@
 #include "lang/compile.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "lang/json/json.h"
 #include "lang/run_test_kernel.h"
+#include "support/file.h"
 
 namespace hologram::lang {
 namespace {
@@ -157,6 +161,57 @@ TEST(Compile, ABarrierThatNotAllReachIsShownInTheSource) {
       "bad.py");
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message(), HasSubstr("bad.py:3:9: error: not all threads"));
+}
+
+// Files of this test's own.
+class Imports : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_ / "inner");
+    write("one.py", "def f(a: DeviceArray[f32]):\n    a[0] = 1\ndef g(n: u32):\n    pass\n");
+    write("inner/two.py", "from ..one import f as again\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const char* name, std::string_view text) {
+    ASSERT_TRUE(write_file(folder_ / name, text));
+  }
+  std::string rejection(const char* source) {
+    const auto kernels = compile_source(source, (folder_ / "k.py").string());
+    return kernels ? "" : kernels.error().message();
+  }
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / fmt::format("hologram-imports-{}", getpid());
+};
+
+TEST_F(Imports, TakeOverKernelsUnderOtherNames) {
+  const auto kernels = compile_source(
+      "from .one import f, g as h\nfrom .inner.two import again\ndef own(n: u32):\n    pass\n",
+      (folder_ / "k.py").string());
+  ASSERT_TRUE(kernels) << kernels.error().message();
+  std::vector<std::string> names;
+  for (const CompiledKernel& k : *kernels) names.push_back(k.program.name);
+  EXPECT_THAT(names, ElementsAre("f", "h", "again", "own"));
+  EXPECT_EQ((*kernels)[0].program.body, (*kernels)[2].program.body);
+}
+
+TEST_F(Imports, AreRefusedWithTheirPlace) {
+  EXPECT_THAT(rejection("from .nothing import f\n"),
+              testing::AllOf(HasSubstr("k.py:1:22: error: there is no file '"),
+                             HasSubstr("nothing.py' to import from")));
+  EXPECT_THAT(rejection("from .one import f, z\n"),
+              testing::AllOf(HasSubstr("k.py:1:21: error: '"), HasSubstr("has no kernel 'z'"),
+                             HasSubstr("hint: it has f, g")));
+  EXPECT_THAT(rejection("from .one import *\n"), HasSubstr("imported by name"));
+  EXPECT_THAT(rejection("from .one import f\ndef f(n: u32):\n    pass\n"),
+              HasSubstr("1:18: error: 'f' is already a function of this file"));
+  write("bad.py", "def f(n: u32):\n    x = y\n");
+  EXPECT_THAT(rejection("from .bad import f\n"),
+              testing::AllOf(HasSubstr("is rejected itself"), HasSubstr("'y' is not defined")));
+  write("circle.py", "from .circle import f\n");
+  EXPECT_THAT(rejection("from .circle import f\n"), HasSubstr("imported in a circle"));
+  const auto text = compile_source("from .one import f\n");
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message(), HasSubstr("a source that is no file"));
 }
 
 TEST(Json, RoundTrips) {

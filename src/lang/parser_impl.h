@@ -42,7 +42,8 @@ class Parser {
 
   // Statements (parser_statements.cpp).
   void module_statement(ast::Module& module);
-  void import_statement();
+  void import_statement(ast::Module& module);
+  void kernel_import(ast::Module& module);
   void function(ast::Module& module);
   ast::Parameter parameter();
   // The block after a colon; its doc string, when it opens with one, goes to `doc`.

@@ -79,7 +79,7 @@ void Parser::module_statement(ast::Module& module) {
   } else if (token.is("def") || token.is("@")) {
     function(module);
   } else if (token.is("from") || token.is("import")) {
-    import_statement();
+    import_statement(module);
   } else if (token.is("pass")) {
     take();
     end_of_statement();
@@ -103,7 +103,29 @@ void Parser::module_statement(ast::Module& module) {
   }
 }
 
-void Parser::import_statement() {
+void Parser::kernel_import(ast::Module& module) {
+  take();
+  // One dot is this file's folder, each more the folder above.
+  size_t dots = 0;
+  for (; peek().is(".") || peek().is("..."); take()) dots += peek().text.size();
+  std::string file;
+  for (size_t i = 1; i < dots; ++i) file += "../";
+  file += expect_name("a file to import from").text;
+  while (accept(".")) file += "/" + expect_name("a file to import from").text;
+  file += ".py";
+  expect("import", "an import");
+  if (peek().is("*"))
+    reject(peek().at, "the kernels of another file are imported by name", "from .file import name");
+  do {
+    const Token name = expect_name("a kernel to import");
+    const Token as = accept("as") ? expect_name("the kernel's name here") : name;
+    module.imports.push_back({name.at, file, name.text, as.text});
+  } while (accept(","));
+  end_of_statement();
+}
+
+void Parser::import_statement(ast::Module& module) {
+  if (peek(1).is(".") || peek(1).is("...")) return kernel_import(module);
   const Token keyword = take();
   const Token name = peek();
   constexpr std::string_view kHint = "from hologram_lang import *";
@@ -115,8 +137,10 @@ void Parser::import_statement() {
            fmt::format("only this import is part of the language: {}", kHint));
   }
   if (name.text != "hologram_lang" || peek(1).is("."))
-    reject(keyword.at, fmt::format("import from '{}' is not supported", name.text),
-           fmt::format("only this import is part of the language: {}", kHint));
+    reject(
+        keyword.at, fmt::format("import from '{}' is not supported", name.text),
+        fmt::format("write {}, or for a kernel of a file beside this one: from .file import name",
+                    kHint));
   take();
   expect("import", "an import");
   const bool bracket = accept("(");

@@ -10,11 +10,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hologram;
-  const auto kernels = lang::compile_source({reinterpret_cast<const char*>(data), size}, "k.py");
+  const auto kernels = lang::compile_source({reinterpret_cast<const char*>(data), size}, "<k>");
   if (!kernels) {
     // Only what the user wrote can be wrong, and it has a place.
     if (kernels.error().code() == ErrorCode::parse_error &&
-        kernels.error().message().starts_with("k.py:"))
+        kernels.error().message().starts_with("<k>:"))
       return 0;
     std::fprintf(stderr, "%s\n", kernels.error().to_string().c_str());
     std::abort();

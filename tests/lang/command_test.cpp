@@ -73,6 +73,68 @@ TEST_F(KernelsCommand, EmitsEveryForm) {
   EXPECT_THAT(call("kernels list"), HasSubstr("vector_add(a: f32[], b: f32[], c: f32[], n: u32)"));
 }
 
+// Every kernel of the library's list, with the parameters it is known by.
+TEST_F(KernelsCommand, ListsTheStandardLibrary) {
+  const std::string list = call("kernels list");
+  const auto has = [&](const std::string& line) {
+    EXPECT_TRUE(list.starts_with(line) || list.find("\n" + line) != std::string::npos) << line;
+  };
+  for (const char* name : {"add", "sub", "mul", "div", "min", "max", "pow"})
+    has(fmt::format("vector_{}(a: f32[], b: f32[], c: f32[], n: u32)\n", name));
+  for (const char* name :
+       {"vector_abs", "vector_neg", "vector_sqrt", "vector_rsqrt", "sigmoid", "tanh_activation"})
+    has(fmt::format("{}(a: f32[], c: f32[], n: u32)\n", name));
+  for (const char* name : {"exp", "log", "sin", "cos", "relu"})
+    has(fmt::format("{}(a: f32[], b: f32[], n: u32)\n", name));
+  has("vector_sum(a: f32[], result: f32[], n: u32)\n");
+  has("vector_dot(a: f32[], b: f32[], result: f32[], n: u32)\n");
+  has("layer_norm(input: f32[], gamma: f32[], beta: f32[], output: f32[], num_positions: u32, "
+      "hidden_dim: u32, eps: f32)\n");
+  has("gemm_f32(A: f32[], B: f32[], C: f32[], m: u32, n: u32, k: u32, lda: u32, ldb: u32, "
+      "ldc: u32)\n");
+  has("gemv_f32(A: f32[], x: f32[], y: f32[], m: u32, n: u32, lda: u32)\n");
+  for (const char* name : {"add",
+                           "sub",
+                           "mul",
+                           "div",
+                           "scalar_mul",
+                           "matmul",
+                           "gemm",
+                           "relu",
+                           "sigmoid",
+                           "tanh",
+                           "gelu",
+                           "leakyrelu",
+                           "bias_gelu",
+                           "softmax",
+                           "skip_layer_norm",
+                           "attention_scores",
+                           "conv2d",
+                           "batch_normalization",
+                           "instance_normalization",
+                           "layer_norm",
+                           "averagepool",
+                           "global_average_pool",
+                           "reduce_mean",
+                           "reduce_sum",
+                           "argmax",
+                           "cast_f32_i32",
+                           "constant_fill",
+                           "range",
+                           "concat",
+                           "flatten",
+                           "reshape",
+                           "squeeze",
+                           "unsqueeze",
+                           "transpose",
+                           "gather",
+                           "slice"}) {
+    has(fmt::format("onnx_{}(", name));
+    const std::string file = std::string_view(name).starts_with("cast") ? "cast" : name;
+    EXPECT_TRUE(fs::exists(HOLOGRAM_SOURCE_DIR "/kernels/onnx/onnx_" + file + ".py")) << name;
+  }
+}
+
 TEST_F(KernelsCommand, SaysWhatIsWrong) {
   ASSERT_TRUE(write_file(folder_ / "bad.py", std::string_view("def f(n):\n    pass\n")));
   EXPECT_THAT(call("kernels compile bad.py"), HasSubstr("bad.py:1:7: error: parameter 'n' has no"));

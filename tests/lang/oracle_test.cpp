@@ -246,7 +246,7 @@ TEST_F(Oracle, CPythonAndCompiledCodeAgree) {
        {HOLOGRAM_SOURCE_DIR "/kernels", HOLOGRAM_SOURCE_DIR "/examples/kernels"})
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".py") continue;
-      const auto source = compile_source(*read_text_file(entry.path()));
+      const auto source = compile_source(*read_text_file(entry.path()), entry.path().string());
       ASSERT_TRUE(source);
       for (const CompiledKernel& kernel : *source) {
         EXPECT_TRUE(compiled_.contains(entry.path().string() + ":" + kernel.ir.name))

@@ -4,6 +4,7 @@ import ast
 import builtins
 import copy
 import itertools
+import os
 
 import numpy as np
 
@@ -52,11 +53,21 @@ class Kernels:
 
     def __init__(self, source, file="<source>"):
         module = ast.parse(source, file)
+        # Kernels of other files, under a name here: (the file's kernels, the name there).
+        self._imported = {}
+        for s in module.body:
+            if isinstance(s, ast.ImportFrom) and s.level > 0:
+                path = os.path.join(os.path.dirname(file), *[".."] * (s.level - 1),
+                                    *s.module.split(".")) + ".py"
+                self._imported.update({n.asname or n.name: (load(path), n.name) for n in s.names})
         module.body = [s for s in module.body if not isinstance(s, ast.ImportFrom)]
         waits = waiting(module)
         functions = [f for f in module.body if isinstance(f, ast.FunctionDef)]
         kernels = [f for f in functions if not f.decorator_list]
-        self.parameters = {f.name: [(a.arg, a.annotation) for a in f.args.args] for f in kernels}
+        self.parameters = {n: kernels.parameters[name]
+                           for n, (kernels, name) in self._imported.items()}
+        self.parameters.update(
+            {f.name: [(a.arg, a.annotation) for a in f.args.args] for f in kernels})
         # Copies: the rewriter changes nodes in place.
         launches = [l for l in (launch_source(copy.deepcopy(f)) for f in kernels) if l]
         self._names = _namespace()
@@ -71,6 +82,9 @@ class Kernels:
 
     def types(self, kernel):
         """[(name, ArrayType or scalar type)]"""
+        if kernel in self._imported:
+            other, name = self._imported[kernel]
+            return other.types(name)
         return [(n, eval(compile(ast.fix_missing_locations(ast.Expression(a)), "", "eval"),
                          self._names)) for n, a in self.parameters[kernel]]
 
@@ -100,6 +114,9 @@ class Kernels:
         return (tuple(-(-max(t, 0) // b) for t, b in zip(threads[:3], block)), tuple(block[:3]))
 
     def run(self, kernel, grid=None, block=None, **given):
+        if kernel in self._imported:
+            other, name = self._imported[kernel]
+            return other.run(name, grid, block, **given)
         values = self.arguments(kernel, given)
         if grid is None:
             grid, block = self.default_launch(kernel, values)
