@@ -171,9 +171,23 @@ class Importer {
       node.outputs.push_back(id);
       if (!name.empty()) HOLOGRAM_CHECK(define(scope, name, id));
     }
+    give_seed(node);
     HOLOGRAM_CHECK(canonicalise(*scope.graph, node));
     scope.graph->nodes.push_back(std::move(node));
     return {};
+  }
+
+  // Random operators without a seed get one each: the same in every run, but not the same numbers
+  // as another node.
+  void give_seed(Node& node) {
+    static const std::set<std::string_view> kRandom = {"Bernoulli",     "Multinomial",
+                                                       "RandomNormal",  "RandomNormalLike",
+                                                       "RandomUniform", "RandomUniformLike"};
+    if (!node.domain.empty() || node.attributes.has("seed")) return;
+    if (node.op == "Dropout" && node.opset >= 12)
+      node.attributes.set("seed", seeds_++);
+    else if (kRandom.contains(node.op))
+      node.attributes.set("seed", static_cast<double>(seeds_++));
   }
 
   // The only operator that names values of its graph: xs, zs and y.
@@ -371,6 +385,7 @@ class Importer {
       functions_;
   static constexpr size_t kMostNodes = size_t{1} << 20;
   size_t imported_ = 0;
+  int64_t seeds_ = 0;
   int depth_ = 0;
 };
 

@@ -2,6 +2,15 @@
 import numpy as np
 
 
+class Symbolic:
+    """Adds every case twice: with the sizes it has, and with names for some of them."""
+    def __init__(self, suite, symbols):
+        self.suite, self.symbols = suite, symbols
+
+    def add(self, *arguments, **named):
+        self.suite.add(*arguments, symbols=self.symbols, **named)
+
+
 def add(s):
     r = np.random.default_rng(7)
 
@@ -55,7 +64,8 @@ def products(s, f32):
     s.add("fused_gemm_elu", "FusedGemm", [f32(3, 4), f32(4, 5)], activation="Elu", activation_alpha=0.7)
 
 
-def normalisations(s, f32, r):
+def normalisations(suite, f32, r):
+    s = Symbolic(suite, {2: "batch", 3: "rows", 4: "rows", 5: "rows"})
     x, skip, gamma, beta, bias = f32(2, 3, 8), f32(2, 3, 8), f32(8), f32(8), f32(8)
     s.add("skip_layer_norm", "SkipLayerNormalization", [x, skip, gamma, beta])
     s.add("skip_layer_norm_bias", "SkipLayerNormalization", [x, skip, gamma, beta, bias], ("f32", None, None, "f32"), epsilon=0.01)
@@ -76,14 +86,15 @@ def normalisations(s, f32, r):
           [ids, segments, word, position, segment, gamma, beta, None, np.array([[3, 1, 0, 2]], np.int32)], ("f32", None), epsilon=0.2)
 
 
-def attention(s, f32, r):
+def attention(suite, f32, r):
+    s = Symbolic(suite, {2: "batch", 4: "rows", 5: "keys", 3: "past", 1: "one"})
     x, weights, bias = f32(2, 4, 8), f32(8, 24), f32(24)
     lengths = np.array([3, 4], np.int32)
     raw = np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int32)
     s.add("attention", "Attention", [x, weights, bias], num_heads=2)
     s.add("attention_causal", "Attention", [x, weights, bias], num_heads=2, unidirectional=1)
     s.add("attention_lengths", "Attention", [x, weights, bias, lengths], num_heads=2)
-    s.add("attention_start_end", "Attention", [x, weights, bias, np.array([3, 4, 1, 0], np.int32)], num_heads=2)
+    suite.add("attention_start_end", "Attention", [x, weights, bias, np.array([3, 4, 1, 0], np.int32)], num_heads=2)
     s.add("attention_mask", "Attention", [x, weights, bias, raw], num_heads=2)
     s.add("attention_mask_nothing", "Attention", [x, weights, bias, raw * 0], num_heads=2)
     s.add("attention_mask_3d", "Attention", [x, weights, bias, r.integers(0, 2, (2, 4, 4)).astype(np.int32)], num_heads=2)
@@ -109,11 +120,11 @@ def attention(s, f32, r):
 
     cos, sin = f32(16, 2), f32(16, 2)
     positions = np.array([[3, 4, 5, 6], [0, 1, 2, 3]], np.int64)
-    s.add("rotary", "RotaryEmbedding", [q, positions, cos, sin])
-    s.add("rotary_offset", "RotaryEmbedding", [q, np.array([5], np.int64), cos, sin])
-    s.add("rotary_interleaved", "RotaryEmbedding", [q, positions, cos, sin], interleaved=1)
-    s.add("rotary_heads", "RotaryEmbedding", [f32(2, 3, 4, 4), positions, cos, sin])
-    s.add("rotary_partial", "RotaryEmbedding", [f32(2, 4, 16), positions, cos, sin], num_heads=2, rotary_embedding_dim=4)
+    s.add("rotary", "RotaryEmbedding", [q, positions, cos, sin], constants=(2, 3))
+    s.add("rotary_offset", "RotaryEmbedding", [q, np.array([5], np.int64), cos, sin], constants=(2, 3))
+    s.add("rotary_interleaved", "RotaryEmbedding", [q, positions, cos, sin], constants=(2, 3), interleaved=1)
+    s.add("rotary_heads", "RotaryEmbedding", [f32(2, 3, 4, 4), positions, cos, sin], constants=(2, 3))
+    s.add("rotary_partial", "RotaryEmbedding", [f32(2, 4, 16), positions, cos, sin], constants=(2, 3), num_heads=2, rotary_embedding_dim=4)
 
     def gqa(name, query, key, value, past, lengths, total, cos=None, sin=None, extra=(), **attributes):
         s.add(name, "GroupQueryAttention",

@@ -31,12 +31,16 @@ class Suite:
         self.folder, self.names = folder, []
 
     def add(self, name, op, inputs, outputs=("f32",), domain="com.microsoft", constants=(), tolerance=(1e-3, 1e-4),
-            slack=False, opset=17, ml=3, attribute_opset=None, **attributes):
+            slack=False, opset=17, ml=3, attribute_opset=None, symbols=None, **attributes):
         """`inputs`: arrays, or None for one left out; `constants`: which of them are weights; `outputs`: their types,
-        None for one left out; `slack`: integer results may differ by rounding, so compare them as numbers."""
+        None for one left out; `symbols`: names of sizes, for a second case whose inputs have them on axes 0 and 1; `slack`: integer results may differ by rounding, so compare them as numbers."""
         kinds = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "f16": TensorProto.FLOAT16, "i8": TensorProto.INT8,
                  "u8": TensorProto.UINT8, "i32": TensorProto.INT32, "i64": TensorProto.INT64, "str": TensorProto.STRING}
         assert name not in self.names, name
+        if symbols and not name.endswith("_symbolic"):
+            self.add(name + "_symbolic", op, inputs, outputs, domain, constants, tolerance, slack, opset, ml, attribute_opset, symbols,
+                     **attributes)
+            symbols = None
         self.names.append(name)
         if attribute_opset:
             attributes["opset"] = attribute_opset
@@ -54,9 +58,13 @@ class Suite:
                 graph_outputs.append(helper.make_tensor_value_info(out_names[i], kinds[kind], None))
         given = {n: np.asarray(a) for n, a in zip(in_names, inputs) if n}
         weights = {f"x{i}" for i in constants}
+
+        def shape_of(a):
+            return [symbols.get(d, d) if symbols and i < 2 else d for i, d in enumerate(a.shape)]
+
         graph = helper.make_graph(
             nodes, name,
-            [helper.make_tensor_value_info(n, element_type(a), a.shape) for n, a in given.items() if n not in weights],
+            [helper.make_tensor_value_info(n, element_type(a), shape_of(a)) for n, a in given.items() if n not in weights],
             graph_outputs, [numpy_helper.from_array(a, n) for n, a in given.items() if n in weights])
         opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("ai.onnx.ml", ml)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)

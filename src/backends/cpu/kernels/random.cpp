@@ -1,7 +1,8 @@
 // Random tensors. The generator is MT19937 with 53-bit uniforms and the polar method for normals:
 // NumPy's legacy sequence, so a seed means the same numbers as numpy.random.seed(seed) gives.
 //
-// Without a seed the seed is 0: the same archive gives the same bits, also here.
+// Without a seed the seed is 0 (reading a model gives one to each node): the same archive gives the
+// same bits, also here.
 #include <cmath>
 #include <random>
 #include <vector>
@@ -19,7 +20,7 @@ class Generator {
     if (!seed) return;
     const double value =
         seed->kind == Attribute::Kind::number ? seed->number : static_cast<double>(seed->integer);
-    engine_.seed(static_cast<uint32_t>(static_cast<int64_t>(value)));
+    if (std::fabs(value) < 9e18) engine_.seed(static_cast<uint32_t>(static_cast<int64_t>(value)));
   }
 
   double uniform() {
