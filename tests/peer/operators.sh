@@ -1,24 +1,18 @@
 #!/usr/bin/env bash
 # Compares operators outside the ONNX suites (com.microsoft, ai.onnx.ml) with ONNX Runtime.
-#   operators.sh RUNNER SCRATCH
-# The package onnxruntime-node is taken from HOLOGRAM_NPM (a node_modules folder), or installed in
-# SCRATCH where HOLOGRAM_MODELS=1 says that installing is wanted.
+#   operators.sh RUNNER SCRATCH [install]
+# The package onnxruntime-node is looked for in SCRATCH; `install` gets it there.
 set -euo pipefail
 runner=$1 scratch=$2
 here=$(cd "$(dirname "$0")" && pwd)
-packages=${HOLOGRAM_NPM:-$scratch/node_modules}
-if ! command -v node >/dev/null; then
-  echo "no node here"
-  exit 77
-fi
-if [ ! -d "$packages/onnxruntime-node" ]; then
-  if [ "${HOLOGRAM_MODELS:-}" != 1 ]; then
-    echo "no onnxruntime-node in $packages; set HOLOGRAM_MODELS=1 to install it"
-    exit 77
-  fi
+if [ "${3:-}" = install ] && [ ! -d "$scratch/node_modules/onnxruntime-node" ]; then
   mkdir -p "$scratch"
-  npm install --silent --prefix "$scratch" onnxruntime-node@1
+  npm install --silent --ignore-scripts --no-audit --prefix "$scratch" onnxruntime-node@1.30.0
 fi
+packages=$(cd "$scratch/node_modules" 2>/dev/null && pwd) || {
+  echo "no ONNX Runtime in $scratch: ./dev test models installs it"
+  exit 77
+}
 cases=$scratch/operators
 rm -rf "$cases"
 python=/usr/bin/python3  # Debian's, which has python3-onnx
