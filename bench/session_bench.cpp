@@ -1,5 +1,5 @@
 // What a session costs beside its kernels: opening an archive, its first result, binding new
-// shapes, a step, and sharing the machine. Run by `./dev bench session [ARCHIVE.holo]`; without an
+// shapes, a step, and sharing the machine. Run by `./dev bench session`, or `session_bench ARCHIVE.holo`: without an
 // archive the parts that need one are left out.
 #include <sys/resource.h>
 

@@ -41,6 +41,44 @@ std::unique_ptr<archive::TypeT> lower_type(const ValueType& type, Expressions& e
   return result;
 }
 
+// Leaves out the values that nothing names any more: what folding and fusion have made obsolete.
+void drop_unused_values(archive::PlanT& plan, std::span<std::vector<uint32_t>*> named_outside) {
+  std::vector<bool> used(plan.values.size());
+  const auto for_each_list = [&](auto visit) {
+    for (std::vector<uint32_t>* ids : named_outside) visit(*ids);
+    visit(plan.inputs);
+    visit(plan.outputs);
+    for (auto& step : plan.steps) {
+      visit(step->inputs);
+      visit(step->outputs);
+      visit(step->release);
+      for (auto& sub : step->subplans) visit(sub->outer);
+    }
+  };
+  for_each_list([&](const std::vector<uint32_t>& ids) {
+    for (uint32_t id : ids)
+      if (id != kNoValue) used[id] = true;
+  });
+  std::vector<uint32_t> number(plan.values.size());
+  std::vector<std::unique_ptr<archive::ValueT>> kept;
+  for (uint32_t id = 0; id < used.size(); ++id) {
+    number[id] = static_cast<uint32_t>(kept.size());
+    if (used[id]) kept.push_back(std::move(plan.values[id]));
+  }
+  plan.values = std::move(kept);
+  for_each_list([&](std::vector<uint32_t>& ids) {
+    for (uint32_t& id : ids)
+      if (id != kNoValue) id = number[id];
+  });
+  for (auto& value : plan.values)  // a view's source is an input of the step that makes it
+    if (value->source >= 0) value->source = static_cast<int32_t>(number[value->source]);
+  for (auto& step : plan.steps)
+    for (auto& sub : step->subplans) {
+      std::vector<uint32_t>* inner = &sub->inner;
+      drop_unused_values(*sub->plan, std::span(&inner, 1));
+    }
+}
+
 class Lowerer {
  public:
   Lowered take() { return std::move(result_); }
@@ -87,6 +125,7 @@ class Lowerer {
       if (const ValueType& type = graph.value(id).type; type.is_tensor() && type.shape)
         for (const Dim& dim : *type.shape) expressions_.input_dim(dim);
     HOLOGRAM_TRY(result_.model.plan, plan(graph));
+    drop_unused_values(*result_.model.plan, {});
     result_.model.producer = "hologram";
     return {};
   }
