@@ -58,6 +58,11 @@ int main(int argc, char** argv) {
   }
   json rows = json::array();
   size_t bad = 0;
+  const auto key = archive::KeyPair::generate();
+  if (!key) {
+    fmt::print(stderr, "error: {}\n", key.error().to_string());
+    return 2;
+  }
   compare::print_header();
   for (const std::string& model : models)
     for (const std::string& precision : precisions) {
@@ -67,7 +72,8 @@ int main(int argc, char** argv) {
                        compare::find_entry(table, model),
                        precision,
                        1,
-                       runs};
+                       runs,
+                       *key};
       const json compiled = compare::in_child(0, [&]() -> json {
         const Status written = compare::compile_model(job);
         return written ? json(true) : json{{"error", written.error().to_string()}};

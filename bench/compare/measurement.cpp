@@ -70,8 +70,14 @@ std::vector<PeerTensor> ports_of(const runtime::Session& session) {
 }
 
 // One side alone.
+archive::OpenOptions trusting(const Job& job) {
+  std::vector<archive::PublicKey> keys;
+  if (job.key) keys.push_back(job.key->public_key());
+  return {.trusted = std::make_shared<archive::TrustedKeys>(std::move(keys))};
+}
+
 Result<double> memory_of_ours(const Job& job) {
-  HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(job.archive));
+  HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(job.archive, trusting(job)));
   HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(session)));
   HOLOGRAM_TRY(const auto inputs, to_values(session, drawn));
   HOLOGRAM_CHECK(session.run(inputs));
@@ -92,7 +98,7 @@ Result<json> measure_both(const Job& job, std::span<const std::filesystem::path>
   const double ort_open = ms_since(start);
   settle();
   start = Clock::now();
-  HOLOGRAM_TRY(const runtime::Session ours, runtime::Session::open(job.archive));
+  HOLOGRAM_TRY(const runtime::Session ours, runtime::Session::open(job.archive, trusting(job)));
   const double our_open = ms_since(start);
   HOLOGRAM_TRY(const std::vector<PeerTensor> inputs, draw_inputs(job.entry, theirs->inputs()));
   HOLOGRAM_TRY(const auto values, to_values(ours, inputs));
@@ -164,6 +170,7 @@ Result<json> measure_both(const Job& job, std::span<const std::filesystem::path>
 Status compile_model(const Job& job) {
   compiler::CompileOptions options;
   HOLOGRAM_TRY(options.precision, compiler::parse_precision(job.precision));
+  options.key = job.key;
   HOLOGRAM_TRY(const auto bytes, compiler::compile_onnx(job.model, options));
   return write_file(job.archive, bytes);
 }

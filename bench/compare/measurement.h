@@ -3,8 +3,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
+#include "archive/signature.h"
 #include "bench/compare/model_inputs.h"
 
 namespace hologram::compare {
@@ -14,6 +16,8 @@ struct Job {
   ModelEntry entry;
   std::string precision = "f32";
   int threads = 1, runs = 20;
+  // Signs native code, and is trusted; made before the processes that compile and run.
+  std::optional<archive::KeyPair> key = std::nullopt;
 };
 
 // Compiles the model into job.archive.

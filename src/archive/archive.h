@@ -22,13 +22,14 @@
 #include <vector>
 
 #include "archive/plan_generated.h"
+#include "archive/trust.h"
 #include "support/result.h"
 #include "support/thread_pool.h"
 
 namespace hologram::archive {
 
 inline constexpr uint32_t kVersion = 2;
-enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3, weights = 4 };
+enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3, weights = 4, code = 5 };
 
 struct Section {
   SectionKind kind;
@@ -37,6 +38,8 @@ struct Section {
 
 struct OpenOptions {
   bool preload = false;  // read the file instead of mapping it
+  // Whose native code may run; null: the user's (archive/trust.h).
+  std::shared_ptr<const TrustedKeys> trusted = nullptr;
 };
 
 class Unverified;
@@ -48,7 +51,8 @@ class Archive {
  public:
   static Result<Archive> open(const std::filesystem::path& path, const OpenOptions& options = {});
   // `owner` keeps `bytes` alive; bytes are 64-byte aligned.
-  static Result<Archive> open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+  static Result<Archive> open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                              const OpenOptions& options = {});
 
   // The hashes that opening left out, on all threads of the pool. Once an archive: later calls only
   // look up the answer. Safe from any thread.
@@ -58,12 +62,18 @@ class Archive {
   std::span<const std::byte> constants() const { return constants_; }
   // The HoloTensor section, as far as the file goes; empty where all constants are plain.
   std::span<const std::byte> weights() const { return weights_; }
+  // Native code sections (archive/code_section.h), one a CPU level: as they are, not trusted.
+  std::span<const std::span<const std::byte>> code() const { return code_; }
+  // Whose native code may run: what the archive was opened with, or the user's.
+  TrustedKeys trusted() const { return trusted_ ? *trusted_ : TrustedKeys::of_user(); }
   const std::vector<Section>& sections() const { return sections_; }
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
  private:
   const Model* model_ = nullptr;
   std::span<const std::byte> constants_, weights_;
+  std::vector<std::span<const std::byte>> code_;
+  std::shared_ptr<const TrustedKeys> trusted_;
   std::vector<Section> sections_;
   std::shared_ptr<const void> owner_;
   std::shared_ptr<Unverified> unverified_;
@@ -78,9 +88,11 @@ struct Weights {
 
 // The bytes of an archive. `constants[i]` are the bytes of model.constants[i]; offsets and sizes
 // are filled in here, equal bytes are stored once, those of constants that are in `weights` not.
+// `code`: native code sections.
 Result<std::vector<std::byte>> write(ModelT& model,
                                      std::span<const std::span<const std::byte>> constants,
-                                     const Weights& weights = {});
+                                     const Weights& weights = {},
+                                     std::span<const std::vector<std::byte>> code = {});
 
 // Every index and range of the plan is inside what it points into; called by open().
 // `has_weights`: constants may lie in a HoloTensor section, which the session checks.

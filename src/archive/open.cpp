@@ -77,15 +77,18 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
   return entries;
 }
 
-Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                              const OpenOptions& options) {
   HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(bytes));
   Archive archive;
   archive.owner_ = std::move(owner);
+  archive.trusted_ = options.trusted;
   archive.unverified_ = std::make_shared<Unverified>();
   for (const Entry& entry : entries) {
     auto section = bytes.subspan(entry.offset, std::min(entry.size, bytes.size() - entry.offset));
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
+    if (entry.kind == SectionKind::code) archive.code_.push_back(section);
     if (entry.kind == SectionKind::weights) archive.weights_ = section;
     if (is_verified_later(entry.kind)) archive.unverified_->add(entry.kind, section, entry.hash);
     if (entry.kind != SectionKind::plan) continue;
@@ -107,13 +110,14 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
       HOLOGRAM_TRY(AlignedBytes bytes, AlignedBytes::allocate(std::max<size_t>(1, map.size())));
       std::memcpy(bytes.data(), map.bytes().data(), map.size());
       const std::span<const std::byte> view(bytes.data(), map.size());
-      HOLOGRAM_TRY(Archive archive, open(view, std::make_shared<AlignedBytes>(std::move(bytes))));
+      HOLOGRAM_TRY(Archive archive,
+                   open(view, std::make_shared<AlignedBytes>(std::move(bytes)), options));
       HOLOGRAM_CHECK(archive.verify());  // all of it has just been read
       return archive;
     }
     HOLOGRAM_TRY(FileMap map, FileMap::open(path));
     auto owner = std::make_shared<FileMap>(std::move(map));
-    return open(owner->bytes(), owner);
+    return open(owner->bytes(), owner, options);
   };
   return in_context(open_file(), [&] { return path.string(); });
 }

@@ -19,7 +19,8 @@ struct ByHash {
 
 Result<std::vector<std::byte>> write(ModelT& model,
                                      std::span<const std::span<const std::byte>> constants,
-                                     const Weights& weights) {
+                                     const Weights& weights,
+                                     std::span<const std::vector<std::byte>> code) {
   if (constants.size() != model.constants.size())
     return fail(ErrorCode::internal, "{} constants for {} entries", constants.size(),
                 model.constants.size());
@@ -44,12 +45,17 @@ Result<std::vector<std::byte>> write(ModelT& model,
   flatbuffers::FlatBufferBuilder builder(64 * 1024);
   builder.Finish(Model::Pack(builder, &model));
   const uint64_t plan_offset = sizeof(Header);
-  const uint64_t constants_offset = align_up(plan_offset + builder.GetSize(), kConstantsAlignment);
+  std::vector<Entry> entries = {{SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}}};
+  uint64_t end = plan_offset + builder.GetSize();
+  for (const std::vector<std::byte>& section : code) {
+    const uint64_t offset = align_up(end, kAlignment);
+    entries.push_back({SectionKind::code, 0, offset, section.size(), 0, {}});
+    end = offset + section.size();
+  }
+  const uint64_t constants_offset = align_up(end, kConstantsAlignment);
   const uint64_t table_offset = align_up(constants_offset + constant_bytes, kAlignment);
   const bool has_weights = !weights.bytes.empty();
-  std::vector<Entry> entries = {
-      {SectionKind::plan, 0, plan_offset, builder.GetSize(), 0, {}},
-      {SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}}};
+  entries.push_back({SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}});
   const uint64_t table_end = table_offset + (entries.size() + has_weights) * sizeof(Entry);
   const uint64_t weights_offset = align_up(table_end, kAlignment);
   if (has_weights)
@@ -58,6 +64,8 @@ Result<std::vector<std::byte>> write(ModelT& model,
   const uint64_t total = has_weights ? weights_offset + weights.bytes.size() : table_end;
   std::vector<std::byte> bytes(total);
   std::memcpy(bytes.data() + plan_offset, builder.GetBufferPointer(), builder.GetSize());
+  for (size_t i = 0; i < code.size(); ++i)
+    std::memcpy(bytes.data() + entries[1 + i].offset, code[i].data(), code[i].size());
   for (size_t i : stored)
     if (!constants[i].empty())
       std::memcpy(bytes.data() + constants_offset + model.constants[i]->offset, constants[i].data(),

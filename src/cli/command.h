@@ -47,6 +47,8 @@ void add_inspect(Commands& commands);
 void add_export(Commands& commands);
 void add_demo(Commands& commands);
 void add_kernels(Commands& commands);
+void add_key(Commands& commands);
 void add_model_commands(Commands& commands);
+void add_trust(Commands& commands);
 
 }  // namespace hologram::cli

@@ -11,6 +11,8 @@ void add_all_commands(Commands& commands) {
   add_encode(commands);
   add_decode(commands);
   add_quality(commands);
+  add_key(commands);
+  add_trust(commands);
   add_config(commands);
 }
 

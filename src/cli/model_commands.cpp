@@ -26,8 +26,20 @@ struct CompileArguments {
   fs::path model, output;
   std::vector<std::string> shapes;
   std::string precision = "f32", weights;
+  std::vector<std::string> targets = {"host"};
   int explain = 0;
 };
+
+// The user's key, made where there is none.
+Result<archive::KeyPair> signing_key() {
+  const archive::KeyStore store;
+  auto key = store.key();
+  if (key || key.error().code() != ErrorCode::not_found) return key;
+  HOLOGRAM_TRY(archive::KeyPair made, store.create_key());
+  fmt::print(stderr, "made a key to sign native code with: {} (in {})\n",
+             made.public_key().to_text(), store.key_file().string());
+  return made;
+}
 
 Status compile(const CompileArguments& arguments) {
   HOLOGRAM_TRY(auto options, compile_options(arguments.shapes));
@@ -37,6 +49,11 @@ Status compile(const CompileArguments& arguments) {
   HOLOGRAM_TRY(options.precision, compiler::parse_precision(arguments.precision));
   if (!arguments.weights.empty()) {
     HOLOGRAM_TRY(options.weights, compiler::parse_weight_encoding(arguments.weights));
+  }
+  options.targets = arguments.targets;
+  std::erase(options.targets, "none");
+  if (!options.targets.empty()) {
+    HOLOGRAM_TRY(options.key, signing_key());
   }
   const fs::path output = arguments.output.empty()
                               ? fs::path(arguments.model).replace_extension(".holo")

@@ -26,12 +26,15 @@ Result<runtime::Session> open_model(const std::filesystem::path& path,
                                     const runtime::WeightOptions& weights) {
   if (path.extension() != ".onnx")
     return runtime::Session::open(path, {.preload = preload}, weights);
-  HOLOGRAM_TRY(const auto options, compile_options(shapes));
+  HOLOGRAM_TRY(auto options, compile_options(shapes));
+  HOLOGRAM_TRY(options.key, archive::KeyPair::generate());
   HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, options));
   HOLOGRAM_TRY(AlignedBytes memory, AlignedBytes::allocate(bytes.size()));
   std::memcpy(memory.data(), bytes.data(), bytes.size());
   auto owner = std::make_shared<AlignedBytes>(std::move(memory));
-  HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(owner->bytes(), owner));
+  auto trusted = std::make_shared<archive::TrustedKeys>(std::vector{options.key->public_key()});
+  HOLOGRAM_TRY(archive::Archive archive,
+               archive::Archive::open(owner->bytes(), owner, {.trusted = std::move(trusted)}));
   return runtime::Session::open(std::move(archive));
 }
 

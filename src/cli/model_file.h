@@ -14,6 +14,7 @@ namespace hologram::cli {
 // "name=1,3,224,224" for every input whose shape is to be fixed.
 Result<compiler::CompileOptions> compile_options(const std::vector<std::string>& shapes);
 
+// A model that is compiled on the spot has native code of a key made for the occasion.
 Result<runtime::Session> open_model(const std::filesystem::path& path,
                                     const std::vector<std::string>& shapes, bool preload = false,
                                     const runtime::WeightOptions& weights = {});

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "compiler/lower.h"
+#include "compiler/native_code.h"
 #include "compiler/pack_weights.h"
 #include "compiler/weights.h"
 #include "graph/passes/common_subexpressions.h"
@@ -92,6 +93,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     HOLOGRAM_CHECK(graph::assign_layout(graph));
     return clean();
   }));
+  report.describe_dense(graph);
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&] {
@@ -108,8 +110,21 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
       return {};
     }));
   }
-  auto bytes =
-      archive::write(lowered.model, lowered.constant_bytes(), {weights.file, weights.directory});
+  std::vector<std::vector<std::byte>> code;
+  if (options.key && !options.targets.empty() && !lowered.model.programs.empty()) {
+    HOLOGRAM_CHECK(step("native code", [&]() -> Status {
+      HOLOGRAM_TRY(code, compile_native_code(lowered, options.targets, *options.key));
+      return {};
+    }));
+  }
+  auto bytes = archive::write(lowered.model, lowered.constant_bytes(),
+                              {weights.file, weights.directory}, code);
+  for (const auto& section : code) report.code_bytes += section.size();
+  report.code_note =
+      code.empty()
+          ? "none"
+          : fmt::format("{} for {}, signed by {}", megabytes(report.code_bytes),
+                        fmt::join(options.targets, ", "), options.key->public_key().to_text());
   report.describe(lowered.model);
   return bytes;
 }

@@ -28,7 +28,11 @@ struct CompileOptions {
   // false: only the steps that make a graph runnable; what the others must not change.
   bool optimise = true;
   // Called when a step begins, with how many are done; kUsualSteps is about how many there are.
-  std::function<void(std::string_view step, size_t done)> on_step;
+  std::function<void(std::string_view step, size_t done)> on_step = nullptr;
+  // Native code of the pointwise programs is made for these targets ("host", "x86-64-v2" ..) and
+  // signed with this key; without either there is none, and the interpreter runs the programs.
+  std::vector<std::string> targets = {"host"};
+  std::optional<archive::KeyPair> key = std::nullopt;
   // Where not null: filled with what was done.
   CompileReport* report = nullptr;
   // Store constants as HoloTensor fragments, so that a session opens with some of them; empty:

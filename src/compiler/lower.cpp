@@ -160,6 +160,8 @@ class Lowerer {
       HOLOGRAM_TRY(isa::Program program, graph::pointwise_program(graph, std::span(&node, 1),
                                                                   step->inputs, step->outputs));
       step->program = add_program(program);
+      for (uint32_t uniform : graph::native_variants(graph, step->inputs, step->outputs[0]))
+        result_.variants[step->program].insert(uniform);
       return step;
     }
     if (way == graph::Way::composition)
@@ -203,6 +205,7 @@ class Lowerer {
     auto entry = std::make_unique<archive::ProgramT>();
     for (std::byte b : bytes) entry->code.push_back(static_cast<uint8_t>(b));
     result_.model.programs.push_back(std::move(entry));
+    result_.variants.emplace_back();
     return found->second;
   }
 

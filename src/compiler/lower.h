@@ -1,6 +1,7 @@
 // Lowering: a resolved graph -> the plan of an archive, with its programs and constants.
 #pragma once
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@ struct Lowered {
   archive::ModelT model;
   std::vector<graph::Tensor> constants;  // one an entry of model.constants
   std::vector<std::span<const std::byte>> constant_bytes() const;
+  // Of each program: the ways in which its native code will be called (graph/pointwise.h).
+  std::vector<std::set<uint32_t>> variants;
 };
 
 Result<Lowered> lower(const graph::Graph& graph);

@@ -19,10 +19,6 @@ void describe_plan(const archive::PlanT& plan, CompileReport& report,
   }
 }
 
-std::string megabytes(uint64_t bytes) {
-  return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6);
-}
-
 // Equal lines once, with how many they are, the first one's name and shape.
 class Table {
  public:
@@ -50,12 +46,37 @@ class Table {
 
 }  // namespace
 
+std::string megabytes(uint64_t bytes) {
+  return fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6);
+}
+
 size_t count_nodes(const graph::Graph& graph) {
   size_t count = graph.nodes.size();
   for (const graph::Node& node : graph.nodes)
     for (const graph::Subgraph& sub : node.subgraphs)
       if (node.op != "Pointwise") count += count_nodes(*sub.graph);  // a fused node is one
   return count;
+}
+
+void CompileReport::describe_dense(const graph::Graph& graph) {
+  for (const graph::Node& node : graph.nodes) {
+    for (const graph::Subgraph& sub : node.subgraphs) describe_dense(*sub.graph);
+    if (node.domain != "hologram") continue;
+    std::string operators = node.op;
+    if (node.op == "Conv" || node.op == "MatMul") {
+      if (node.input(2) != graph::kNoValue) operators += ", bias";
+      if (node.input(3) != graph::kNoValue) operators += ", residual";
+      if (const auto activation = node.attributes.text("activation"); !activation.empty())
+        operators += ", " + std::string(activation);
+      if (operators == node.op) continue;
+    } else if (node.op == "Attention") {
+      operators = "MatMul, scale, Softmax, MatMul";
+    } else {
+      continue;
+    }
+    fusion.fused.push_back(
+        {node.name, std::move(operators), graph.value(node.outputs[0]).type.to_string()});
+  }
 }
 
 void CompileReport::describe(const archive::ModelT& model) {

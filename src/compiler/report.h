@@ -31,11 +31,16 @@ struct CompileReport {
   uint64_t code_bytes = 0;  // of native code
   std::string code_note;  // the levels of native code and whose key signed it, or why none is there
 
+  // Reads off a graph what dense operators (graph/ops/dense.cpp) have taken in.
+  void describe_dense(const graph::Graph& graph);
   // Reads kernels and memory off a plan.
   void describe(const archive::ModelT& model);
   // Tables, for people.
   std::string to_text() const;
 };
+
+// "1.25 MB"
+std::string megabytes(uint64_t bytes);
 
 // Nodes of a graph and of its subgraphs.
 size_t count_nodes(const graph::Graph& graph);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "backends/cpu/kernels/pointwise.h"
+#include "graph/dim.h"
 #include "graph/operator.h"
 
 namespace hologram::graph {
@@ -104,6 +106,41 @@ Result<isa::Program> pointwise_program(const Graph& graph, std::span<const Node>
     b.store(results[i], index, result);
   }
   return b.finish();
+}
+
+std::vector<uint32_t> native_variants(const Graph& graph, std::span<const ValueId> inputs,
+                                      ValueId output) {
+  const auto& out = graph.value(output).type.shape;
+  if (!out || inputs.size() > kernels::Pointwise::kMaxInputs) return {0};
+  auto is_one = [](const Dim& dim) { return !dim.is_symbol() && dim.value() == 1; };
+  size_t behind = 1;  // the last axis that is not 1, counted from the end
+  while (behind <= out->rank() && is_one((*out)[out->rank() - behind])) ++behind;
+  if (behind > out->rank()) return {0};
+  const Dim& last = (*out)[out->rank() - behind];
+  uint32_t uniform = 0;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const auto& in = graph.value(inputs[k]).type.shape;
+    if (!in) return {0};
+    if (in->rank() < behind || is_one((*in)[in->rank() - behind]))
+      uniform |= uint32_t{1} << k;
+    else if (!equal_dims((*in)[in->rank() - behind], last))
+      return {0};
+  }
+  if (uniform == 0) return {0};
+  const bool certain = !last.is_symbol() && last.value() >= kernels::Pointwise::kShortRun;
+  return certain ? std::vector{uniform} : std::vector{uniform, 0u};
+}
+
+isa::Program with_uniform_inputs(const isa::Program& program, uint32_t uniform) {
+  isa::Program result = program;
+  if (uniform == 0) return result;
+  const isa::Register zero{static_cast<uint32_t>(result.registers.size())};
+  result.registers.push_back(DType::u64);
+  for (isa::Instruction& in : result.body)
+    if (in.op == isa::Opcode::load && (uniform >> in.symbol & 1) != 0) in.a = zero;
+  isa::Instruction first{.op = isa::Opcode::imm, .type = DType::u64, .dst = zero};
+  result.body.insert(result.body.begin(), first);
+  return result;
 }
 
 std::string pointwise_label(const Node& node) {

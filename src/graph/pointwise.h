@@ -22,6 +22,14 @@ Result<isa::Program> pointwise_program(const Graph& graph, std::span<const Node>
                                        std::span<const ValueId> inputs,
                                        std::span<const ValueId> outputs);
 
+// The ways in which native code of a program will be called (kernels/pointwise.h): sets of inputs,
+// bit k for input k, that are one element for a whole run of the output's last axis. 0, no such
+// input, is always one of them unless it is certain that another serves.
+std::vector<uint32_t> native_variants(const Graph& graph, std::span<const ValueId> inputs,
+                                      ValueId output);
+// The program that reads the inputs of `uniform` at index 0.
+isa::Program with_uniform_inputs(const isa::Program& program, uint32_t uniform);
+
 // "Mul+Add+Relu" for a fused node, the operator's name for another; at most a few dozen characters.
 std::string pointwise_label(const Node& node);
 

@@ -109,7 +109,10 @@ std::vector<fs::path> find_cases(const fs::path& suite) {
 
 CaseResult run_case(const fs::path& folder) {
   CaseResult result{folder.filename().string(), Outcome::refused, ""};
-  auto bytes = compiler::compile_onnx(folder / "model.onnx");
+  static const archive::KeyPair kKey = *archive::KeyPair::generate();
+  compiler::CompileOptions options;
+  if (native_code) options.key = kKey;
+  auto bytes = compiler::compile_onnx(folder / "model.onnx", options);
   if (!bytes) {
     result.reason = without_path(bytes.error(), folder);
     if (bytes.error().code() == ErrorCode::internal) result.outcome = Outcome::failed;
@@ -120,7 +123,9 @@ CaseResult run_case(const fs::path& folder) {
     HOLOGRAM_TRY(AlignedBytes aligned, AlignedBytes::allocate(bytes->size()));
     std::memcpy(aligned.data(), bytes->data(), bytes->size());
     auto owner = std::make_shared<AlignedBytes>(std::move(aligned));
-    HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(owner->bytes(), owner));
+    auto trusted = std::make_shared<archive::TrustedKeys>(std::vector{kKey.public_key()});
+    HOLOGRAM_TRY(archive::Archive archive,
+                 archive::Archive::open(owner->bytes(), owner, {.trusted = std::move(trusted)}));
     HOLOGRAM_TRY(const Session session, Session::open(std::move(archive)));
     return run_sets(folder, session);
   };

@@ -18,6 +18,9 @@ struct CaseResult {
 // The folders under `suite` that hold a model.onnx, by name; `suite` itself if it does.
 std::vector<std::filesystem::path> find_cases(const std::filesystem::path& suite);
 
+// Whether pointwise programs run as native code; set before cases are run. Otherwise interpreted.
+inline bool native_code = false;
+
 // Through the whole path: ONNX -> graph -> archive bytes -> session -> compare.
 // Refused: an error while compiling. Failed: an error while running, or another answer.
 CaseResult run_case(const std::filesystem::path& folder);

@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
   app.add_option("--write-known", write_known_to, "Write that list");
   app.add_flag("--list-failures", list, "Print every case that does not pass, with its reason");
   app.add_flag("--quiet", quiet, "Print the last line only");
+  app.add_flag("--native", native_code, "Run pointwise programs as native code, not interpreted");
   app.add_flag("--in-process", in_process, "No child processes: for debuggers");
   app.add_option("--jobs", jobs, "Cases run side by side")->capture_default_str();
   app.add_option("--timeout", seconds, "Seconds a case may take")->capture_default_str();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "archive/archive.h"
+#include "backends/cpu/code_map.h"
 #include "backends/cpu/kernels/kernel.h"
 #include "backends/cpu/kernels/pointwise.h"
 #include "runtime/session/binding.h"
@@ -99,6 +100,7 @@ struct LoadedPlan {
 struct LoadedModel {
   archive::Archive archive;
   std::vector<kernels::Tensor> constants;  // prepared
+  backends::CodeMap code;  // native code of the programs, where it is trusted
   std::vector<kernels::Pointwise> programs;
   std::unique_ptr<LoadedPlan> plan;
   size_t symbols = 0;

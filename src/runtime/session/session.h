@@ -72,6 +72,10 @@ class Session {
   Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs,
                                               std::vector<StepTime>& times) const;
 
+  // Whether trusted native code runs the archive's programs, all or some of them; otherwise the
+  // interpreter does.
+  bool has_native_code() const;
+
   // What the weights of a run started now are worth, where they are stored as fragments (`hologram
   // compile --weights`). A run uses one version of all of them, however they improve meanwhile.
   WeightStatus weights() const;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "backends/cpu/kernels/pointwise_operand.h"
+
 namespace hologram::kernels {
 
 using isa::Form;
@@ -25,57 +27,6 @@ Result<Dims> broadcast_dims(const Dims& a, const Dims& b) {
   }
   return dims;
 }
-
-// How a block of one input is found: where it lies, or how it is spread out.
-struct Pointwise::Operand {
-  std::byte* data;
-  size_t size;
-  enum Kind { dense, scalar, spread } kind;
-  Dims dims, strides;  // spread: the output's dimensions, collapsed, and this operand's strides
-
-  // The elements of output positions [position, position + count), in place or in `buffer`.
-  std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
-    if (kind == dense) return data + position * size;
-    if (kind == scalar) {
-      if (size == 1)
-        std::memset(buffer, std::to_integer<int>(*data), count);
-      else
-        for (int64_t i = 0; i < count; ++i) std::memcpy(buffer + i * size, data, size);
-      return buffer;
-    }
-    gather(position, count, buffer);
-    return buffer;
-  }
-
-  void gather(int64_t position, int64_t count, std::byte* buffer) const {
-    const size_t last = dims.rank() - 1;
-    std::array<int64_t, kMaxRank> index;
-    int64_t offset = 0;
-    for (size_t axis = dims.rank(); axis-- > 0;) {
-      index[axis] = position % dims[axis];
-      position /= dims[axis];
-      offset += index[axis] * strides[axis];
-    }
-    while (count > 0) {
-      const int64_t run = std::min(count, dims[last] - index[last]);
-      const std::byte* from = data + offset * size;
-      if (strides[last] == 1)
-        std::memcpy(buffer, from, run * size);
-      else
-        for (int64_t i = 0; i < run; ++i) std::memcpy(buffer + i * size, from, size);
-      buffer += run * size;
-      count -= run;
-      offset -= index[last] * strides[last];
-      index[last] = 0;
-      for (size_t axis = last; axis-- > 0;) {
-        offset += strides[axis];
-        if (++index[axis] < dims[axis]) break;
-        offset -= dims[axis] * strides[axis];
-        index[axis] = 0;
-      }
-    }
-  }
-};
 
 namespace {
 
@@ -112,7 +63,7 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     const Instruction& in = program.body[at];
     const Form form = isa::info(in.op).form;
     if (form == Form::id || form == Form::length) continue;  // the element's own index
-    Step step{in, nullptr, 0, 0, 0, 0};
+    Step step{in, nullptr, 0, 0, 0, 0, false};
     const bool memory = form == Form::load || form == Form::store;
     if (!memory && form != Form::immediate && form != Form::bitcast) {
       step.kernel = form == Form::convert ? isa::convert_kernel(in.type, in.from)
@@ -140,6 +91,13 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
         free.push_back(slot_of[r.index]);
     result.steps_.push_back(std::move(step));
   }
+  // What is loaded is read where it lies, also after an output was stored over it in place: an
+  // output that is an input unchanged needs its own copy.
+  for (const Step& store : result.steps_)
+    for (Step& load : result.steps_)
+      if (store.instruction.op == Opcode::store && load.instruction.op == Opcode::load &&
+          store.instruction.b == load.instruction.dst)
+        load.copied = true;
   if (result.slots_ > kMaxSlots)
     return fail(ErrorCode::unsupported, "pointwise program needs {} registers at once; at most {}",
                 result.slots_, kMaxSlots);
@@ -159,7 +117,12 @@ Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Ten
     for (const Step& step : steps_) {
       const Instruction& in = step.instruction;
       if (in.op == Opcode::load) {
-        at[step.dst] = inputs[in.symbol].block(position, count, memory[step.dst]);
+        const Operand& input = inputs[in.symbol];
+        at[step.dst] = input.block(position, count, memory[step.dst]);
+        if (step.copied && at[step.dst] != memory[step.dst]) {
+          std::memcpy(memory[step.dst], at[step.dst], count * input.size);
+          at[step.dst] = memory[step.dst];
+        }
       } else if (in.op == Opcode::store) {
         const Tensor& out = outputs[in.symbol - inputs.size()];
         const size_t size = size_of(out.dtype);
@@ -186,41 +149,18 @@ Status Pointwise::run_range(std::span<const Operand> inputs, std::span<const Ten
 
 Status Pointwise::run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                       const Dims& dims, ThreadPool& threads) const {
-  constexpr size_t kMaxInputs = 32;
   if (inputs.size() > kMaxInputs)
     return fail(ErrorCode::unsupported, "pointwise program with more than {} inputs", kMaxInputs);
-  std::array<Operand, kMaxInputs> operands;
-  const int64_t total = dims.count();
-  if (total == 0) return {};
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const Tensor& input = inputs[k];
-    Operand& operand = operands[k];
-    operand.data = input.data;
-    operand.size = size_of(input.dtype);
-    operand.kind = input.count() == total ? Operand::dense
-                   : input.count() == 1   ? Operand::scalar
-                                          : Operand::spread;
-    if (operand.kind != Operand::spread) continue;
-    // Adjacent axes that are both whole or both stretched are one axis.
-    const Dims own = input.dims.strides();
-    const size_t shift = dims.rank() - input.dims.rank();
-    for (size_t axis = 0; axis < dims.rank(); ++axis) {
-      if (dims[axis] == 1) continue;
-      const bool whole = axis >= shift && input.dims[axis - shift] != 1;
-      const int64_t stride = whole ? own[axis - shift] : 0;
-      const size_t last = operand.dims.rank();
-      if (last > 0 && (operand.strides[last - 1] != 0) == whole) {
-        operand.dims[last - 1] *= dims[axis];
-        operand.strides[last - 1] = stride;
-      } else {
-        operand.dims.push_back(dims[axis]);
-        operand.strides.push_back(stride);
-      }
-    }
+  if (dims.count() == 0) return {};
+  if (!native_.empty()) {
+    std::optional<Status> status = run_native(inputs, outputs, dims, threads);
+    if (status) return *std::move(status);
   }
+  std::array<Operand, kMaxInputs> operands;
+  for (size_t k = 0; k < inputs.size(); ++k) operands[k].set(inputs[k], dims);
   std::mutex mutex;
   Status status;
-  threads.parallel_for(total, 16 * kBlock, [&](size_t begin, size_t end) {
+  threads.parallel_for(dims.count(), 16 * kBlock, [&](size_t begin, size_t end) {
     Status part = run_range({operands.data(), inputs.size()}, outputs, begin, end);
     if (part) return;
     std::lock_guard lock(mutex);

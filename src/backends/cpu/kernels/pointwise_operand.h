@@ -1,0 +1,88 @@
+// An input of a pointwise program as it is read: in place, or spread out by broadcasting.
+// Internal to kernels/pointwise.
+#pragma once
+
+#include <array>
+#include <cstring>
+
+#include "backends/cpu/kernels/pointwise.h"
+
+namespace hologram::kernels {
+
+// How a block of one input is found: where it lies, or how it is spread out.
+struct Pointwise::Operand {
+  std::byte* data;
+  size_t size;
+  enum Kind { dense, scalar, spread } kind;
+  Dims dims, strides;  // spread: the output's dimensions, collapsed, and this operand's strides
+
+  void set(const Tensor& input, const Dims& output) {
+    data = input.data;
+    size = size_of(input.dtype);
+    const int64_t count = input.count();
+    kind = count == output.count() ? dense : count == 1 ? scalar : spread;
+    if (kind != spread) return;
+    // Adjacent axes that are both whole or both stretched are one axis.
+    dims = strides = Dims();
+    const Dims own = input.dims.strides();
+    const size_t shift = output.rank() - input.dims.rank();
+    for (size_t axis = 0; axis < output.rank(); ++axis) {
+      if (output[axis] == 1) continue;
+      const bool whole = axis >= shift && input.dims[axis - shift] != 1;
+      const int64_t stride = whole ? own[axis - shift] : 0;
+      const size_t last = dims.rank();
+      if (last > 0 && (strides[last - 1] != 0) == whole) {
+        dims[last - 1] *= output[axis];
+        strides[last - 1] = stride;
+      } else {
+        dims.push_back(output[axis]);
+        strides.push_back(stride);
+      }
+    }
+  }
+
+  // The elements of output positions [position, position + count), in place or in `buffer`.
+  std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
+    if (kind == dense) return data + position * size;
+    if (kind == scalar) {
+      if (size == 1)
+        std::memset(buffer, std::to_integer<int>(*data), count);
+      else
+        for (int64_t i = 0; i < count; ++i) std::memcpy(buffer + i * size, data, size);
+      return buffer;
+    }
+    gather(position, count, buffer);
+    return buffer;
+  }
+
+  void gather(int64_t position, int64_t count, std::byte* buffer) const {
+    const size_t last = dims.rank() - 1;
+    std::array<int64_t, kMaxRank> index;
+    int64_t offset = 0;
+    for (size_t axis = dims.rank(); axis-- > 0;) {
+      index[axis] = position % dims[axis];
+      position /= dims[axis];
+      offset += index[axis] * strides[axis];
+    }
+    while (count > 0) {
+      const int64_t run = std::min(count, dims[last] - index[last]);
+      const std::byte* from = data + offset * size;
+      if (strides[last] == 1)
+        std::memcpy(buffer, from, run * size);
+      else
+        for (int64_t i = 0; i < run; ++i) std::memcpy(buffer + i * size, from, size);
+      buffer += run * size;
+      count -= run;
+      offset -= index[last] * strides[last];
+      index[last] = 0;
+      for (size_t axis = last; axis-- > 0;) {
+        offset += strides[axis];
+        if (++index[axis] < dims[axis]) break;
+        offset -= dims[axis] * strides[axis];
+        index[axis] = 0;
+      }
+    }
+  }
+};
+
+}  // namespace hologram::kernels
