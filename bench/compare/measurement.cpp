@@ -69,13 +69,13 @@ std::vector<PeerTensor> ports_of(const runtime::Session& session) {
   return ports;
 }
 
-// One side alone.
 archive::OpenOptions trusting(const Job& job) {
   std::vector<archive::PublicKey> keys;
   if (job.key) keys.push_back(job.key->public_key());
   return {.trusted = std::make_shared<archive::TrustedKeys>(std::move(keys))};
 }
 
+// One side alone.
 Result<double> memory_of_ours(const Job& job) {
   HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(job.archive, trusting(job)));
   HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(session)));
