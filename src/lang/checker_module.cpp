@@ -36,10 +36,20 @@ Type Checker::annotation(const ast::Expr& e, bool arrays_too) {
       return {};
     }
     const auto stored = dtype_from_name(e.text);
+    // NumPy's and C's names of the same types.
+    static const std::map<std::string_view, std::string_view> kElsewhere = {
+        {"float16", "f16"}, {"half", "f16"},   {"bfloat16", "bf16"}, {"float32", "f32"},
+        {"float64", "f64"}, {"double", "f64"}, {"int8", "i8"},       {"int16", "i16"},
+        {"int32", "i32"},   {"int64", "i64"},  {"uint8", "u8"},      {"uint16", "u16"},
+        {"uint32", "u32"},  {"uint64", "u64"}, {"boolean", "bool"}};
+    const auto meant = kElsewhere.find(e.text);
     report(e.at,
            stored ? fmt::format("{} is for storage only: kernels do not compute in it", e.text)
                   : fmt::format("there is no type '{}'", e.text),
-           "the types are bool, i8..i64, u8..u64, f16, bf16, f32, f64, int (i32) and float (f32)");
+           meant != kElsewhere.end()
+               ? fmt::format("write {}", meant->second)
+               : "the types are bool, i8..i64, u8..u64, f16, bf16, f32, f64, int (i32) and float "
+                 "(f32)");
     return {};
   }
   if (e.kind == Kind::subscript && e.children[0].kind == Kind::name &&
@@ -160,7 +170,7 @@ void Checker::check_function(Signature& signature) {
     // A parameter whose type was reported is known by name, so that its uses say nothing more.
     if (!signature.valid) {
       const ast::Expr& a = f.parameters[i].annotation;
-      const bool array = a.kind == ast::Expr::Kind::subscript;
+      const bool array = a.kind == ast::Expr::Kind::subscript && p.is_array();
       if (!array && !(a.kind == ast::Expr::Kind::name && type_name(a.text))) type = {};
     }
     variables_[p.name] = {p.name, type, f.parameters[i].at, true, true};

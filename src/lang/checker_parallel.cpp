@@ -86,7 +86,12 @@ const Variable* Checker::array_argument(const ast::Expr& e) {
       return nullptr;
     }
   }
-  report(e.at, "a whole array is expected here", "give the array's name, without an index");
+  const bool indexed = e.kind == AstKind::subscript && e.children[0].kind == AstKind::name;
+  report(e.at, "a whole array is expected here",
+         indexed ? fmt::format("give the array's name, without an index: {0}; an atomic takes the "
+                               "index behind it: atomic_add({0}, i, value)",
+                               e.children[0].text)
+                 : "give the array's name");
   return nullptr;
 }
 
@@ -183,7 +188,8 @@ void Checker::parallel_reduce(const ast::Expr& call, std::vector<ir::Stmt>& out)
   Value count = count_argument(call.children[3]);
   if (op.kind != AstKind::name ||
       (op.text != "add" && op.text != "mul" && op.text != "min" && op.text != "max")) {
-    report(op.at, "the first argument of parallel_reduce() is add, mul, min or max");
+    report(op.at, "the first argument of parallel_reduce() is add, mul, min or max",
+           "parallel_reduce(add, a, result, n)");
     return;
   }
   if (!input || !output || !count.valid()) return;

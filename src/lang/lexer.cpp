@@ -51,14 +51,17 @@ class Lexer {
 
   // The white space that opens a line. False: the line is blank and has been skipped.
   bool read_indentation() {
-    uint32_t width = 0;
+    // As Python does: by tabs of eight columns and of one, which must say the same.
+    uint32_t width = 0, narrow = 0;
     bool tab = false, space = false;
     for (;; ++position_) {
       if (peek() == ' ') {
         ++width;
+        ++narrow;
         space = true;
       } else if (peek() == '\t') {
         width = (width / 8 + 1) * 8;
+        ++narrow;
         tab = true;
       } else {
         break;
@@ -76,21 +79,34 @@ class Lexer {
     if (tab && space)
       diagnostics_.add(here(), "the indentation mixes tabs and spaces", "use four spaces a level");
     if (width > indents_.back()) {
+      if (narrow <= narrow_indents_.back()) inconsistent_tabs();
       indents_.push_back(width);
+      narrow_indents_.push_back(narrow);
       push(TokenKind::indent, "");
     } else if (width < indents_.back()) {
       // A line between two levels stays in the inner one: the outermost level is always 0.
       while (width < indents_.back() && width <= indents_[indents_.size() - 2]) {
         indents_.pop_back();
+        narrow_indents_.pop_back();
         push(TokenKind::dedent, "");
       }
       if (width != indents_.back()) {
         diagnostics_.add(here(), "this indentation matches no enclosing block",
                          "align the line with the block it belongs to");
         indents_.back() = width;
+        narrow_indents_.back() = narrow;
       }
     }
+    if (narrow != narrow_indents_.back()) {
+      inconsistent_tabs();
+      narrow_indents_.back() = narrow;
+    }
     return true;
+  }
+
+  void inconsistent_tabs() {
+    diagnostics_.add(here(), "tabs and spaces are mixed: this line's level is not clear",
+                     "use four spaces a level throughout");
   }
 
   void skip_comment() {
@@ -239,7 +255,10 @@ class Lexer {
       diagnostics_.add(here(),
                        c == '\\'  ? std::string("a \\ must be the last character of its line")
                        : c < 0x20 ? fmt::format("unexpected byte 0x{:02x}", c)
-                                  : fmt::format("unexpected character '{}'", static_cast<char>(c)));
+                                  : fmt::format("unexpected character '{}'", static_cast<char>(c)),
+                       c == '!'   ? "write not x"
+                       : c == '?' ? "write a if condition else b"
+                                  : "");
       // The parser stumbles over it at the same place, which says nothing new.
       push(TokenKind::op, std::string(1, static_cast<char>(c)));
       ++position_;
@@ -250,6 +269,7 @@ class Lexer {
   Diagnostics& diagnostics_;
   std::vector<Token> tokens_;
   std::vector<uint32_t> indents_ = {0};
+  std::vector<uint32_t> narrow_indents_ = {0};
   size_t position_ = 0;
   size_t line_start_ = 0;
   uint32_t line_ = 1;

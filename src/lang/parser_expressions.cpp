@@ -304,7 +304,16 @@ Expr Parser::atom() {
     default:
       break;
   }
-  reject(token.at, fmt::format("expected an expression, found {}", describe(token)));
+  // Habits from C.
+  const auto before = [&](size_t back) {
+    return back <= position_ ? tokens_[position_ - back] : token;
+  };
+  std::string hint;
+  if (token.is("&") && before(1).is("&")) hint = "write and, not &&";
+  if (token.is("|") && before(1).is("|")) hint = "write or, not ||";
+  for (const char* sign : {"+", "-"})
+    if (before(1).is(sign) && before(2).is(sign)) hint = fmt::format("write x {}= 1", sign);
+  reject(token.at, fmt::format("expected an expression, found {}", describe(token)), hint);
 }
 
 }  // namespace hologram::lang

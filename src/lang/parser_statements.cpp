@@ -11,7 +11,8 @@ using ast::Stmt;
 
 Token Parser::expect(std::string_view text, std::string_view where) {
   if (!peek().is(text))
-    reject(peek().at, fmt::format("expected '{}' in {}, found {}", text, where, describe(peek())));
+    reject(peek().at, fmt::format("expected '{}' in {}, found {}", text, where, describe(peek())),
+           text == ":" && peek().kind == TokenKind::newline ? "end the line with :" : "");
   return take();
 }
 
@@ -207,9 +208,14 @@ ast::Parameter Parser::parameter() {
            "name each parameter and its type");
   if (token.is("/")) reject(token.at, "positional-only marks are not supported", "remove the /");
   const Token name = expect_name("a parameter's name");
-  if (!peek().is(":"))
-    reject(name.at, fmt::format("parameter '{}' has no type", name.text),
-           fmt::format("{0}: DeviceArray[f32] or {0}: u32", name.text));
+  if (!peek().is(":")) {
+    // Its type is what is missing; the rest of the function is read as if it were there.
+    diagnostics_.add(name.at, fmt::format("parameter '{}' has no type", name.text),
+                     fmt::format("{0}: DeviceArray[f32] or {0}: u32", name.text));
+    if (peek().is("="))
+      reject(peek().at, "default values are not supported", "pass every argument");
+    return {name.text, name.at, {}};
+  }
   take();
   Expr annotation = expression();
   if (peek().is("=")) reject(peek().at, "default values are not supported", "pass every argument");
