@@ -7,7 +7,10 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/quality_target.h"
+#include "holotensor/htns.h"
 #include "holotensor/model/model_codec.h"
+#include "holotensor/safetensors.h"
+#include "support/file.h"
 
 namespace hologram::cli {
 namespace {
@@ -42,6 +45,18 @@ Result<DecodeModelOptions> options_of(const DecodeArguments& arguments) {
   return options;
 }
 
+// A file of the older format: one tensor without a name, always as f32.
+Status decode_older(std::span<const std::byte> bytes, const std::filesystem::path& output) {
+  HOLOGRAM_TRY(const HtnsTensor tensor, decode_htns(bytes));
+  HOLOGRAM_TRY(auto writer,
+               SafetensorsWriter::create(output, {{"tensor", DType::f32, tensor.shape}}));
+  HOLOGRAM_CHECK(writer.write(std::as_bytes(std::span(tensor.values))));
+  HOLOGRAM_CHECK(writer.finish());
+  fmt::print("{}: an HTNS v1 tensor of {} values from {} fragments ({} damaged)\n", output.string(),
+             tensor.values.size(), tensor.fragments_used, tensor.fragments_damaged);
+  return {};
+}
+
 Status decode(const DecodeArguments& arguments) {
   const std::filesystem::path input = arguments.input;
   std::filesystem::path output = arguments.output;
@@ -50,6 +65,10 @@ Status decode(const DecodeArguments& arguments) {
     return fail(ErrorCode::invalid_argument, "{} would be overwritten; give -o", input.string());
   }
   HOLOGRAM_TRY(const auto options, options_of(arguments));
+  HOLOGRAM_TRY(const FileMap map, FileMap::open(input));
+  if (is_htns(map.bytes())) {
+    return in_context(decode_older(map.bytes(), output), [&] { return input.string(); });
+  }
   Progress progress("decoding", 0);
   HOLOGRAM_TRY(const auto result,
                decode_model(input, output, options, [&](const ModelProgress& state) -> Status {
@@ -77,7 +96,8 @@ void add_decode(Commands& commands) {
                    "  hologram decode model.ht -o small.safetensors --quality 20dB --type f16\n"
                    "  hologram decode model.ht -o part.safetensors --fragments 3 --tensor '*mlp*'",
                    [arguments] { return decode(*arguments); });
-  command->add_option("file", arguments->input, "A .ht file")->required();
+  command->add_option("file", arguments->input, "A .ht file, or one of the older HTNS format")
+      ->required();
   command->add_option("-o,--output", arguments->output,
                       "The .safetensors file (default: the file's name with .safetensors)");
   auto* quality = command->add_option("-q,--quality", arguments->quality,

@@ -2,15 +2,18 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/command.h"
 #include "cli/model_weights.h"
 #include "cli/quality_target.h"
+#include "compiler/compile.h"
 #include "holotensor/model/quality_report.h"
 #include "holotensor/safetensors.h"
 #include "support/file.h"
+#include "support/hash.h"
 
 namespace hologram::cli {
 namespace {
@@ -190,6 +193,77 @@ TEST(QualityText, ParsesUnits) {
   EXPECT_EQ(rule->pattern, "*mlp*");
   EXPECT_EQ(rule->wish.target->max_nmse, 0.1);
   EXPECT_FALSE(parse_quality_rule("=4bits"));
+}
+
+TEST_F(HolotensorCommands, DecodeReadsTheOlderFormat) {
+  // Four ones: the orthonormal DCT has one coefficient, 2.
+  std::vector<std::byte> bytes;
+  const auto put = [&](auto value) {
+    const auto view = std::as_bytes(std::span(&value, 1));
+    bytes.insert(bytes.end(), view.begin(), view.end());
+  };
+  for (const char c : {'H', 'T', 'N', 'S'}) put(c);
+  put(uint32_t{1});                     // version
+  put(uint8_t{0}), put(uint8_t{0});     // spectral, not compressed
+  put(uint16_t{0x1 | 0x2 | 0x20});      // both checksums, interleaved
+  put(uint16_t{1}), put(uint16_t{1});   // fragments
+  put(uint64_t{16}), put(uint64_t{0});  // bytes, seed
+  put(uint8_t{0}), put(uint8_t{1});     // type, rank
+  put(uint64_t{4}), put(uint64_t{0}), put(uint64_t{0}), put(uint64_t{0});
+  for (int i = 0; i < 4; ++i) put(1.0f);  // the curve
+  bytes.resize(88);
+  put(hash64(bytes));
+  const float payload[] = {2, 0, 0, 0};
+  put(uint16_t{0}), put(uint16_t{0});
+  put(uint32_t{120}), put(uint32_t{16}), put(uint32_t{16});
+  put(hash64(std::as_bytes(std::span(payload))));
+  for (const float value : payload) put(value);
+  ASSERT_TRUE(write_file(path("old.htns"), bytes));
+  ASSERT_EQ(run({"decode", path("old.htns"), "-o", path("old.safetensors")}), 0) << error_;
+  const auto reader = holotensor::SafetensorsReader::open(path("old.safetensors"));
+  const auto values = *reader->read(reader->tensors()[0]);
+  ASSERT_EQ(values.size(), 16u);
+  for (int i = 0; i < 4; ++i) {
+    float value;
+    std::memcpy(&value, values.data() + i * 4, 4);
+    EXPECT_NEAR(value, 1, 1e-6);
+  }
+  bytes.back() ^= std::byte{1};
+  ASSERT_TRUE(write_file(path("old.htns"), bytes));
+  EXPECT_NE(run({"decode", path("old.htns"), "-o", path("bad.safetensors")}), 0);
+}
+
+TEST_F(HolotensorCommands, RunUsesPartOfAnArchivesWeights) {
+  for (const bool fragments : {true, false}) {
+    graph::Graph g;
+    const graph::ValueId x =
+        g.add_input("x", graph::ValueType::tensor(DType::f32, Shape(std::vector<Dim>{1, 64})));
+    const graph::ValueId w = g.add_constant(
+        *kernels::Tensor::from<float>({64, 96}, std::span<const float>(values_)), "w");
+    g.outputs = {g.op("MatMul").input(x).input(w)};
+    g.output_names = {"y"};
+    compiler::CompileOptions options;
+    if (fragments) options.weights = *compiler::parse_weight_encoding("refine:4");
+    ASSERT_TRUE(write_file(path(fragments ? "parts.holo" : "plain.holo"),
+                           *compiler::compile(std::move(g), options)));
+  }
+  const auto run_at = [&](const std::string& file, const std::string& quality) {
+    return run({"run", path(file), "--random", "--quality", quality});
+  };
+  EXPECT_EQ(run_at("parts.holo", "0.5"), 0) << error_;
+  EXPECT_NE(error_.find("dB or better"), std::string::npos) << error_;
+  const std::string half = out_;
+  EXPECT_EQ(run_at("parts.holo", "exact"), 0) << error_;
+  EXPECT_NE(error_.find("weights exact, 100.0%"), std::string::npos) << error_;
+  const std::string exact = out_;
+  EXPECT_NE(half, exact);
+  ASSERT_EQ(run({"run", path("plain.holo"), "--random"}), 0) << error_;
+  EXPECT_EQ(out_, exact) << "the same bits as without fragments";
+  EXPECT_NE(run_at("parts.holo", "0.01"), 0);
+  EXPECT_NE(error_.find("too few"), std::string::npos) << error_;
+  EXPECT_NE(run_at("parts.holo", "much"), 0);
+  EXPECT_NE(run_at("plain.holo", "0.5"), 0);
+  EXPECT_NE(error_.find("--weights"), std::string::npos) << error_;
 }
 
 }  // namespace

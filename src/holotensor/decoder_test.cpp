@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "holotensor/encoder.h"
 #include "holotensor/fault_tolerant_decoder.h"
@@ -172,6 +173,23 @@ TEST(Packed, IsAllOrNothing) {
   ASSERT_TRUE(decoder.add_fragment(borrow(encoded.fragments[0])));
   EXPECT_EQ(*decoder.reconstruct(), tensor.bytes);
   EXPECT_TRUE(decoder.reconstruct(DType::f32));
+}
+
+TEST(Packed, TurnsTablesAndTakesTheirSigns) {
+  // A windowed Fourier matrix: it repeats along its other axis, up to the sign.
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    std::vector<float> values;
+    for (int k = 0; k < 65; ++k)
+      for (int n = 0; n < 128; ++n)
+        values.push_back(static_cast<float>(std::sin(M_PI * (n + 0.5) / 128) *
+                                            std::cos(2 * M_PI * ((k * n) % 128) / 128)));
+    const auto tensor = test::from_values(type, {65, 1, 128}, values);
+    const auto encoded = *Encoder({.scheme = SchemeId::packed}).encode(tensor.view());
+    auto decoder = *Decoder::create(encoded.info);
+    ASSERT_TRUE(decoder.add_fragment(SharedBytes::borrowed(encoded.fragments[0])));
+    EXPECT_EQ(*decoder.reconstruct(), tensor.bytes);
+    EXPECT_LT(encoded.fragments[0].size(), tensor.bytes.size() / 2);
+  }
 }
 
 TEST(Encoder, OptionsThatExcludeEachOtherAreRefused) {

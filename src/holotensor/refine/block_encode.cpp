@@ -132,9 +132,12 @@ void Block::encode(unsigned layer, std::vector<std::byte>& out) {
       for (const Range range : state.ranges)
         bit_kernels().split(bits, masks, range.begin, range.end, flat, sinks);
     };
-    // A chunk too small to repay a coder's states is stored raw.
+    // A chunk too small to repay a coder's states is stored raw, and so is one of a small type that
+    // saves little: there each coded bit is a large share of the time.
+    const double least = model_->format.bytes == 1 ? 0.03 : 0.0;
     const auto settle = [&](LevelChoice choice, uint64_t bits) {
-      if (is_coded(choice.level) && static_cast<double>(bits) - choice.cost < kSectionBits)
+      if (is_coded(choice.level) && static_cast<double>(bits) - choice.cost <
+                                        kSectionBits + least * static_cast<double>(bits))
         return LevelChoice{kRaw, static_cast<double>(bits)};
       return choice;
     };

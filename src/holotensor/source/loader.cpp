@@ -137,8 +137,10 @@ std::vector<FragmentRequest> Loader::Impl::plan(std::vector<Entry*>& owners) {
   for (Entry& entry : entries) {
     if (entry.done()) continue;
     for (const uint16_t fragment : entry.missing(1 + options.retries)) {
-      wishes.push_back(
-          {fragment >= entry.wanted_first, entry.info->curve[fragment].snr_db(), fragment, &entry});
+      // Without the first ones there is nothing, even where zeros would do.
+      const bool essential = fragment < entry.info->min_fragments;
+      const double reached = essential ? -HUGE_VAL : entry.info->curve[fragment].snr_db();
+      wishes.push_back({fragment >= entry.wanted_first, reached, fragment, &entry});
     }
   }
   std::ranges::stable_sort(wishes, {},
