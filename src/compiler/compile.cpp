@@ -14,6 +14,7 @@
 #include "graph/passes/fold_rotary.h"
 #include "graph/passes/fuse_attention.h"
 #include "graph/passes/fuse_epilogue.h"
+#include "graph/passes/fuse_epilogue_integer.h"
 #include "graph/passes/fuse_pointwise.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/layout.h"
@@ -88,7 +89,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     return clean();
   }));
   HOLOGRAM_CHECK(optimisation("fold batch norm", [&] { return graph::fold_batch_norm(graph); }));
-  HOLOGRAM_CHECK(optimisation("fuse epilogues", [&] { return graph::fuse_epilogue(graph); }));
+  HOLOGRAM_CHECK(optimisation("fuse epilogues", [&]() -> Status {
+    HOLOGRAM_CHECK(graph::fuse_epilogue_integer(graph));
+    return graph::fuse_epilogue(graph);
+  }));
   HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
     HOLOGRAM_CHECK(graph::assign_layout(graph));
     return clean();

@@ -26,7 +26,8 @@ class Packer {
     for (Node& node : graph_.nodes) {
       for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(pack_weights(*sub.graph));
       if (node.domain != "hologram") continue;
-      if (node.op == "MatMul" || node.op == "Conv") HOLOGRAM_CHECK(pack(node));
+      if (node.op == "MatMul" || node.op == "Conv" || node.op == "MatMulInteger")
+        HOLOGRAM_CHECK(pack(node));
     }
     return {};
   }
@@ -37,13 +38,16 @@ class Packer {
 
   Status pack(Node& node) {
     const Tensor* weights = constant_of(graph_, node.inputs[1]);
-    if (!weights || weights->dtype != DType::f32 || node.attributes.integer("packed") != 0)
+    const bool integer = node.op == "MatMulInteger";
+    if (!weights || integer == (weights->dtype == DType::f32) ||
+        node.attributes.integer("packed") != 0)
       return {};
     const Key key{node.inputs[1], form(node)};
     auto found = packed_.find(key);
     if (found == packed_.end()) {
-      HOLOGRAM_TRY(Tensor tensor,
-                   node.op == "Conv" ? pack_conv(node, *weights) : pack_product(node, *weights));
+      HOLOGRAM_TRY(Tensor tensor, integer             ? pack_integer(node, *weights)
+                                  : node.op == "Conv" ? pack_conv(node, *weights)
+                                                      : pack_product(node, *weights));
       const std::string name = graph_.value(node.inputs[1]).name;
       found = packed_.emplace(key, graph_.add_constant(std::move(tensor), name)).first;
     }
@@ -54,6 +58,7 @@ class Packer {
 
   static std::vector<int64_t> form(const Node& node) {
     const auto integer = [&](const char* name) { return node.attributes.integer(name); };
+    if (node.op == "MatMulInteger") return {2};
     if (node.op == "MatMul") return {0, integer("transposed"), integer("parts")};
     std::vector<int64_t> form = {1, integer("blocked_input"), integer("algorithm"),
                                  integer("group"), integer("parts")};
@@ -68,6 +73,14 @@ class Packer {
 
   static dense::Bf16Parts parts_of(const Node& node) {
     return node.attributes.integer("parts") == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one;
+  }
+
+  static Result<Tensor> pack_integer(const Node& node, const Tensor& weights) {
+    const auto k = static_cast<size_t>(node.attributes.integer("k"));
+    const auto n = static_cast<size_t>(node.attributes.integer("n"));
+    HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_int8_bytes(k, n), DType::u8));
+    dense::pack_b_int8(k, n, weights.data, n, false, weights.dtype == DType::i8, packed.data);
+    return packed;
   }
 
   static Result<Tensor> pack_product(const Node& node, const Tensor& weights) {

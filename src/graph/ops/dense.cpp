@@ -54,6 +54,11 @@ Status matmul(InferContext& c) {
   return {};
 }
 
+Status matmul_integer(InferContext& c) {
+  c.set_dtype(0, c.has(4) ? DType::f32 : DType::i32);
+  return matmul(c);
+}
+
 Status attention(InferContext& c) {
   if (c.attributes().has("shape")) {
     c.set_shape(0, Shape(c.integers("shape")));
@@ -115,7 +120,8 @@ Status scale(InferContext& c) {
 }
 
 constexpr char kEpilogue[] =
-    ", activation:s, activation_first:f, activation_second:f, residual_last:i";
+    ", activation:s, activation_first:f, activation_second:f, residual_last:i, "
+    "post_scale:f, post_shift:f, post_low:f";
 
 }  // namespace
 
@@ -142,6 +148,15 @@ void add_dense(OperatorTable& table) {
       "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
+  table.add("MatMulInteger", "hologram")
+      .signature(
+          "A:T1, B:T2, a_zero:T1?, b_zero:i32?, scale:f32?, bias:f32?, residual:f32? -> Y:T3")
+      .where("T1", {DType::u8, DType::i8})
+      .where("T2", {DType::u8, DType::i8})
+      .where("T3", {DType::i32, DType::f32})
+      .attributes("k:i, n:i, packed:i" + epilogue)
+      .infer(matmul_integer)
+      .kernel("hologram.MatMulInteger");
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);
   add("Pool",

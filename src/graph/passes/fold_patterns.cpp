@@ -23,6 +23,11 @@ class Folder {
       else if (node.op == "Add")
         fold_layer_norm(node);
     }
+    for (Node& node : graph_.nodes)
+      if (node.op == "Pow" && node.domain.empty() && is_f32(graph_, node.inputs[0]) &&
+          scalar_constant(graph_, node.inputs[1]) == 2.0f &&
+          same_shape(node.inputs[0], node.outputs[0]))
+        replace(node, "Mul", {node.inputs[0], node.inputs[0]});
   }
 
  private:
@@ -186,11 +191,21 @@ class Folder {
     if (node.op != "Mul") return false;
     for (size_t side = 0; side < 2; ++side) {
       const auto n = normalised(node.inputs[1 - side]);
-      if (!n || !is_row(node.inputs[side], n->x)) continue;
+      if (!n || !is_row(node.inputs[side], n->x) || leads_to_layer_norm(node, n->x)) continue;
       return replace(node, "RMSNormalization", {n->x, node.inputs[side]},
                      [&](Attributes& a) { set_norm(a, n->epsilon); });
     }
     return fold_plain_rms_norm(node);
+  }
+
+  // x is an input less its mean, and a bias follows.
+  bool leads_to_layer_norm(const Node& node, ValueId x) const {
+    const Node* sub = uses_.maker(x, "Sub");
+    if (!sub || mean_of(sub->inputs[1]) != sub->inputs[0]) return false;
+    const size_t reader = uses_.only_reader(node.outputs[0]);
+    if (reader == ValueUses::kNone) return false;
+    const Node& next = graph_.nodes[reader];
+    return next.op == "Add" && (is_row(next.inputs[0], x) || is_row(next.inputs[1], x));
   }
 
   // Without a scale, which may have been a multiplication by ones.

@@ -73,6 +73,7 @@ class Fuser {
     const Node& next = graph_.nodes[reader];
     if (next.domain != "" || next.outputs.size() != 1 || !is_f32(graph_, next.outputs[0]))
       return false;
+    if (chain.activated && !chain.has(3) && extend_post(chain, next)) return take(chain, reader);
     if (next.op == "Add") {
       const ValueId other = next.inputs[next.inputs[0] == chain.value ? 1 : 0];
       const bool plain = !chain.activated && !chain.has(3);
@@ -98,6 +99,30 @@ class Fuser {
       return false;
     chain.activated = true;
     return take(chain, reader);
+  }
+  // Arithmetic with one number after the activation.
+  bool extend_post(Chain& chain, const Node& next) {
+    if (next.inputs.size() != 2) return false;
+    const size_t side = next.inputs[0] == chain.value ? 0 : 1;
+    const auto number = scalar_constant(graph_, next.inputs[1 - side]);
+    const Shape *before = shape_of(graph_, chain.value), *after = shape_of(graph_, next.outputs[0]);
+    Attributes& a = chain.node.attributes;
+    if (!number || !before || !after || before->rank() != after->rank() || a.has("post_low"))
+      return false;
+    const bool mul = next.op == "Mul", div = next.op == "Div" && side == 0;
+    if (mul || div) {
+      const double factor = mul ? *number : 1.0 / *number;
+      a.set("post_scale", a.number("post_scale", 1) * factor);
+      if (a.has("post_shift")) a.set("post_shift", a.number("post_shift") * factor);
+      return true;
+    }
+    if (next.op == "Add" || (next.op == "Sub" && side == 0)) {
+      a.set("post_shift", a.number("post_shift") + (next.op == "Add" ? *number : -*number));
+      return true;
+    }
+    if (next.op != "Max") return false;
+    a.set("post_low", double{*number});
+    return true;
   }
   bool take(Chain& chain, size_t reader) {
     chain.taken.push_back(reader);
@@ -215,6 +240,14 @@ bool describe_activation(const Graph& graph, const Node& node, Attributes& attri
     first = low ? *low : -HUGE_VAL;
     second = high ? *high : HUGE_VAL;
     if (first > second) return false;
+  } else if (name == "Max" || name == "Min") {
+    const auto bound =
+        node.inputs.size() == 2 ? scalar_constant(graph, node.inputs[1]) : std::nullopt;
+    const Shape *x = shape_of(graph, node.inputs[0]), *y = shape_of(graph, node.outputs[0]);
+    if (!bound || !x || !y || x->rank() != y->rank()) return false;
+    first = name == "Max" ? *bound : -HUGE_VAL;
+    second = name == "Max" ? HUGE_VAL : *bound;
+    name = "Clip";
   } else if (name == "LeakyRelu") {
     first = a.number("alpha", 0.01);
   } else if (name == "Elu") {

@@ -10,7 +10,7 @@ namespace {
 
 // Results larger than their inputs together by this much stay computed: an archive should not
 // hold what one cheap step makes.
-constexpr uint64_t kLargestGrowth = 1 << 20;
+constexpr uint64_t kLargestGrowth = 16 << 20;
 
 class Resolver {
  public:

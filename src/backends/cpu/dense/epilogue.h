@@ -3,11 +3,13 @@
 //   v = alpha * product
 //   v = v + bias + residual_scale * residual      (residual_last: added after the activation)
 //   v = activation(v)
+//   v = max(post_scale * v + post_shift, post_low)  (where `post`)
 //   program(v)                                    (any pointwise program, a run of values a call)
 //
 // Plain data, borrowed for the time of the call.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +52,8 @@ struct Epilogue {
   bool residual_last = false;
   Activation activation = Activation::none;
   float first = 0.0f, second = 0.0f;  // the activation's parameters
+  bool post = false;
+  float post_scale = 1.0f, post_shift = 0.0f, post_low = -HUGE_VALF;
   PointwiseProgram program = nullptr;
   void* program_context = nullptr;
 };

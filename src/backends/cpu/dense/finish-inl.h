@@ -27,7 +27,7 @@ HWY_INLINE ClipRange clip_range(const Epilogue& e) {
 
 // True when the epilogue is no more than bias, residual and a clip: cheap enough for registers.
 HWY_INLINE bool is_direct(const Epilogue& e) {
-  return e.alpha == 1.0f && !e.program && (!e.bias || e.bias_axis == BiasAxis::column) &&
+  return e.alpha == 1.0f && !e.program && !e.post && (!e.bias || e.bias_axis == BiasAxis::column) &&
          (!e.residual || (e.residual_scale == 1.0f && !e.residual_last)) &&
          (e.activation == Activation::none || e.activation == Activation::relu ||
           e.activation == Activation::clip);
@@ -43,6 +43,9 @@ HWY_INLINE hn::Vec<D> finish_vector(D d, const Epilogue& e, const F& function, h
   const auto scale = hn::Set(d, e.residual_scale);
   if (residual && !e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, residual), x);
   x = function(x);
+  if (e.post)
+    x = hn::Max(hn::MulAdd(x, hn::Set(d, e.post_scale), hn::Set(d, e.post_shift)),
+                hn::Set(d, e.post_low));
   if (residual && e.residual_last) x = hn::MulAdd(scale, hn::LoadU(d, residual), x);
   return x;
 }

@@ -1,6 +1,7 @@
 #include "backends/cpu/kernels/fused.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "backends/cpu/kernels/families.h"
@@ -37,6 +38,10 @@ Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t b
   HOLOGRAM_TRY(e.activation, activation_named(c.text("activation")));
   e.first = static_cast<float>(c.number("activation_first"));
   e.second = static_cast<float>(c.number("activation_second"));
+  e.post_scale = static_cast<float>(c.number("post_scale", 1));
+  e.post_shift = static_cast<float>(c.number("post_shift"));
+  e.post_low = static_cast<float>(c.number("post_low", -HUGE_VAL));
+  e.post = e.post_scale != 1.0f || e.post_shift != 0.0f || e.post_low != -HUGE_VALF;
   e.residual_last = c.integer("residual_last") != 0;
   if (c.has_input(bias)) {
     if (c.input(bias).count() != channels)
@@ -58,8 +63,8 @@ namespace {
 constexpr Kernel kKernels[] = {
     {"hologram.Attention", fused_attention}, {"hologram.Conv", fused_conv},
     {"hologram.FromBlocked", from_blocked},  {"hologram.GlobalAveragePool", blocked_global_average},
-    {"hologram.MatMul", fused_matmul},       {"hologram.Pool", blocked_pool},
-    {"hologram.Rotary", fused_rotary},
+    {"hologram.MatMul", fused_matmul},       {"hologram.MatMulInteger", fused_matmul_integer},
+    {"hologram.Pool", blocked_pool},         {"hologram.Rotary", fused_rotary},
     {"hologram.Scale", blocked_scale},       {"hologram.ToBlocked", to_blocked},
 };
 

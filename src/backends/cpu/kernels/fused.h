@@ -15,7 +15,8 @@ namespace hologram::kernels {
 Result<backends::dense::Activation> activation_named(std::string_view name);
 
 // The epilogue of a node: inputs `bias` and `residual` (which may be left out) and the attributes
-// activation, activation_first, activation_second and residual_last. `channels` is the length of
+// activation, activation_first, activation_second, post_scale, post_shift, post_low and
+// residual_last. `channels` is the length of
 // the bias, `count` of the residual.
 Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t bias,
                                                 size_t residual, int64_t channels, int64_t count);
@@ -26,6 +27,7 @@ Dims blocked_dims(const Dims& plain);
 
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
+Status fused_matmul_integer(KernelContext& c);
 Status fused_attention(KernelContext& c);
 Status fused_rotary(KernelContext& c);
 Status to_blocked(KernelContext& c);

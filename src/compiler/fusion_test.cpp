@@ -1,0 +1,397 @@
+// What the passes for products, convolutions and attention make, and that it computes what the
+// model says: each network runs optimised and as it stands, and the results are compared.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "compiler/compile.h"
+#include "graph/passes/dead_code.h"
+#include "graph/passes/fold_batch_norm.h"
+#include "graph/passes/fold_patterns.h"
+#include "graph/passes/fold_rotary.h"
+#include "graph/passes/fuse_attention.h"
+#include "graph/passes/fuse_epilogue.h"
+#include "graph/passes/fuse_epilogue_integer.h"
+#include "graph/passes/layout.h"
+#include "graph/verify.h"
+#include "runtime/session/session.h"
+#include "support/aligned.h"
+
+namespace hologram::compiler {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+using graph::ValueType;
+using kernels::Dims;
+using kernels::Tensor;
+using kernels::Value;
+using ::testing::ElementsAre;
+using Ints = std::vector<int64_t>;
+
+// Writes networks with constants drawn from a fixed sequence.
+struct Network {
+  Graph g;
+  uint64_t state = 1;
+
+  float draw() {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<float>(state >> 40) / 8388608.0f - 1.0f;
+  }
+  ValueId input(Shape shape, DType dtype = DType::f32) {
+    return g.add_input("x" + std::to_string(g.inputs.size()),
+                       ValueType::tensor(dtype, std::move(shape)));
+  }
+  ValueId random(const Dims& dims, double scale = 1, double shift = 0) {
+    Tensor t = *Tensor::allocate(DType::f32, dims);
+    for (int64_t i = 0; i < t.count(); ++i)
+      t.as<float>()[i] = static_cast<float>(scale * draw() + shift);
+    return g.add_constant(t, "c" + std::to_string(state));
+  }
+  ValueId conv(ValueId x, const Dims& weights, Ints pads = {}, Ints strides = {}, int group = 1) {
+    const double depth = static_cast<double>(weights.product(1, weights.rank()));
+    auto node = g.op("Conv");
+    node.input(x).input(random(weights, 1 / std::sqrt(depth))).input(random({weights[0]}));
+    if (!pads.empty()) node.attribute("pads", pads);
+    if (!strides.empty()) node.attribute("strides", strides);
+    if (group != 1) node.attribute("group", group);
+    return node;
+  }
+  ValueId batch_norm(ValueId x, int64_t channels) {
+    return g.op("BatchNormalization")
+        .input(x)
+        .input(random({channels}, 0.5, 1))
+        .input(random({channels}))
+        .input(random({channels}))
+        .input(random({channels}, 0.4, 1));
+  }
+};
+
+using Write = std::function<ValueId(Network&)>;
+
+Graph network(const Write& write) {
+  Network n;
+  n.g.outputs = {write(n)};
+  n.g.output_names = {"y"};
+  EXPECT_TRUE(n.g.status().has_value()) << n.g.status().error().to_string();
+  return std::move(n.g);
+}
+
+std::vector<Value> inputs_of(const runtime::Session& session, int64_t symbol) {
+  Network n;
+  std::vector<Value> values;
+  for (const auto& port : session.inputs()) {
+    Dims dims;
+    for (const Dim& dim : *port.shape) dims.push_back(dim.is_symbol() ? symbol : dim.value());
+    Tensor t = *Tensor::allocate(port.dtype, dims);
+    for (int64_t i = 0; i < t.count(); ++i) {
+      if (port.dtype == DType::f32)
+        t.as<float>()[i] = n.draw();
+      else
+        t.as<uint8_t>()[i] = static_cast<uint8_t>(n.draw() * 127 + 127);
+    }
+    values.emplace_back(std::move(t));
+  }
+  return values;
+}
+
+std::vector<float> run(const Write& write, bool optimise, int64_t symbol) {
+  auto archive = compile(network(write), {.optimise = optimise});
+  EXPECT_TRUE(archive.has_value()) << archive.error().to_string();
+  if (!archive) return {};
+  auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(archive->size()));
+  std::ranges::copy(*archive, owner->data());
+  auto session = runtime::Session::open(*archive::Archive::open(owner->bytes(), owner));
+  EXPECT_TRUE(session.has_value()) << session.error().to_string();
+  auto y = session->run(inputs_of(*session, symbol));
+  EXPECT_TRUE(y.has_value()) << y.error().to_string();
+  if (!y) return {};
+  const Tensor& t = (*y)[0].tensor;
+  return {t.as<float>(), t.as<float>() + t.count()};
+}
+
+// The optimised network gives what the plain one gives.
+void expect_same(const Write& write, double tolerance = 2e-6, int64_t symbol = 5) {
+  const std::vector<float> plain = run(write, false, symbol), fused = run(write, true, symbol);
+  ASSERT_EQ(plain.size(), fused.size());
+  ASSERT_FALSE(plain.empty());
+  double range = 0, worst = 0;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    range = std::max(range, std::abs(double{plain[i]}));
+    worst = std::max(worst, std::abs(double{plain[i]} - fused[i]));
+  }
+  EXPECT_LE(worst, tolerance * range);
+  EXPECT_GT(range, 0);
+}
+
+// The operators that are left after the passes, those of the domain "hologram" marked by h.
+std::vector<std::string> optimised(const Write& write, bool layout = false) {
+  Graph g = network(write);
+  graph::fold_patterns(g);
+  EXPECT_TRUE(graph::fold_rotary(g).has_value());
+  EXPECT_TRUE(graph::fuse_attention(g).has_value());
+  EXPECT_TRUE(graph::fold_batch_norm(g).has_value());
+  EXPECT_TRUE(graph::fuse_epilogue_integer(g).has_value());
+  EXPECT_TRUE(graph::fuse_epilogue(g).has_value());
+  if (layout) EXPECT_TRUE(graph::assign_layout(g).has_value());
+  graph::remove_dead_code(g);
+  const Status verified = graph::verify(g);
+  EXPECT_TRUE(verified.has_value()) << verified.error().to_string();
+  std::vector<std::string> ops;
+  for (const graph::Node& node : g.nodes)
+    ops.push_back((node.domain == "hologram" ? "h." : "") + node.op);
+  return ops;
+}
+
+TEST(Fusion, ConvolutionTakesNormActivationAndResidual) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({2, 20, 9, 11}));
+    const ValueId a = n.batch_norm(n.conv(x, {20, 20, 3, 3}, {1, 1, 1, 1}), 20);
+    return n.g.op("Relu").input(n.g.op("Add").input(a).input(x));
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.Conv"));
+  expect_same(write);
+}
+
+TEST(Fusion, FoldsArithmeticByConstantsIntoWeights) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({1, 6, 7, 5}));
+    const ValueId y = n.conv(x, {6, 1, 3, 3}, {1, 1, 1, 1}, {}, 6);
+    const ValueId scaled = n.g.op("Mul").input(n.random({1, 6, 1, 1})).input(y);
+    return n.g.op("Sub").input(scaled).input(n.random({6, 1, 1}));
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.Conv"));
+  expect_same(write);
+}
+
+TEST(Fusion, LeavesWhatIsReadTwice) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId y = n.conv(n.input(Shape({1, 8, 6, 6})), {8, 8, 1, 1});
+    return n.g.op("Mul").input(n.g.op("Relu").input(y)).input(n.g.op("Abs").input(y));
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.Conv", "Relu", "Abs", "Mul"));
+  expect_same(write);
+}
+
+TEST(Fusion, EveryActivationOfAnEpilogue) {
+  for (const char* op : {"Relu", "LeakyRelu", "Elu", "Sigmoid", "Tanh", "HardSigmoid", "HardSwish",
+                         "Softplus", "Exp", "Gelu", "Swish"}) {
+    const Write write = [op](Network& n) -> ValueId {
+      return n.g.op(op).input(n.conv(n.input(Shape({1, 16, 5, 6})), {24, 16, 1, 1}));
+    };
+    EXPECT_THAT(optimised(write), ElementsAre("h.Conv")) << op;
+    expect_same(write);
+  }
+}
+
+TEST(Fusion, NumbersAfterAnActivation) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId y =
+        n.g.op("HardSwish").input(n.conv(n.input(Shape({1, 16, 5, 6})), {20, 16, 1, 1}));
+    const ValueId scaled = n.g.op("Mul").input(n.g.constant(1.7f)).input(y);
+    const ValueId moved = n.g.op("Add").input(scaled).input(n.g.constant(-0.3f));
+    return n.g.op("Max").input(moved).input(n.g.constant(-0.35f));
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.Conv"));
+  expect_same(write);
+}
+
+TEST(Fusion, ActivationsSpelledOut) {
+  const auto product = [](Network& n) -> ValueId {
+    return n.g.op("MatMul").input(n.input(Shape({3, 7, 24}))).input(n.random({24, 40}, 0.3));
+  };
+  const Write erf = [=](Network& n) -> ValueId {
+    const ValueId x = product(n);
+    const ValueId gate =
+        n.g.op("Add")
+            .input(n.g.constant(1.0f))
+            .input(n.g.op("Erf").input(n.g.op("Div").input(x).input(n.g.constant(1.41421356f))));
+    return n.g.op("Mul").input(n.g.op("Mul").input(x).input(n.g.constant(0.5f))).input(gate);
+  };
+  const Write tanh = [=](Network& n) -> ValueId {
+    const ValueId x = product(n);
+    const ValueId cube = n.g.op("Pow").input(x).input(n.g.constant(3.0f));
+    const ValueId sum =
+        n.g.op("Add").input(x).input(n.g.op("Mul").input(cube).input(n.g.constant(0.044715f)));
+    const ValueId t =
+        n.g.op("Tanh").input(n.g.op("Mul").input(sum).input(n.g.constant(0.7978846f)));
+    const ValueId gate = n.g.op("Add").input(t).input(n.g.constant(1.0f));
+    return n.g.op("Mul").input(n.g.op("Mul").input(x).input(n.g.constant(0.5f))).input(gate);
+  };
+  const Write swish = [=](Network& n) -> ValueId {
+    const ValueId x = product(n);
+    return n.g.op("Mul").input(x).input(
+        n.g.op("Sigmoid").input(n.g.op("Mul").input(x).input(n.g.constant(1.702f))));
+  };
+  for (const Write& write : {erf, tanh, swish}) {
+    EXPECT_THAT(optimised(write), ElementsAre("h.MatMul"));
+    expect_same(write);
+  }
+}
+
+TEST(Fusion, ReshapesAroundAProductDisappear) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({2, 3, 20}));
+    const ValueId rows = n.g.op("Reshape").input(x).input(n.g.constant(Ints{6, 20}));
+    const ValueId y = n.g.op("Gemm")
+                          .input(rows)
+                          .input(n.random({20, 20}))
+                          .input(n.random({20}))
+                          .attribute("transB", 1);
+    return n.g.op("Add")
+        .input(n.g.op("Reshape").input(y).input(n.g.constant(Ints{2, 3, 20})))
+        .input(x);
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.MatMul"));
+  expect_same(write);
+}
+
+TEST(Fusion, NormsSpelledOut) {
+  const auto norm = [](bool centred) {
+    return [=](Network& n) -> ValueId {
+      ValueId x = n.input(Shape({4, 6, 48}));
+      const ValueId axes = n.g.constant(Ints{-1});
+      if (centred) x = n.g.op("Sub").input(x).input(n.g.op("ReduceMean").input(x).input(axes));
+      const ValueId square = n.g.op("Pow").input(x).input(n.g.constant(2.0f));
+      const ValueId mean = n.g.op("ReduceMean").input(square).input(axes);
+      const ValueId root =
+          n.g.op("Sqrt").input(n.g.op("Add").input(mean).input(n.g.constant(1e-5f)));
+      const ValueId y =
+          n.g.op("Mul").input(n.g.op("Div").input(x).input(root)).input(n.random({48}));
+      if (!centred) return y;
+      return n.g.op("Add").input(y).input(n.random({48}));
+    };
+  };
+  EXPECT_THAT(optimised(norm(false)), ElementsAre("RMSNormalization"));
+  EXPECT_THAT(optimised(norm(true)), ElementsAre("LayerNormalization"));
+  expect_same(norm(false));
+  expect_same(norm(true));
+}
+
+TEST(Fusion, ImagesStayInBlocks) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({1, 3, 32, 30}));
+    const ValueId a = n.g.op("Relu").input(n.conv(x, {32, 3, 3, 3}, {1, 1, 1, 1}, {2, 2}));
+    const ValueId pool = n.g.op("MaxPool")
+                             .input(a)
+                             .attribute("kernel_shape", Ints{3, 3})
+                             .attribute("strides", Ints{2, 2})
+                             .attribute("pads", Ints{1, 1, 1, 1});
+    const ValueId b = n.conv(pool, {16, 32, 3, 3}, {1, 1, 1, 1});
+    const ValueId joined = n.g.op("Concat").input(pool).input(b).attribute("axis", 1);
+    const ValueId c = n.g.op("Relu").input(n.batch_norm(joined, 48));
+    const ValueId mean =
+        n.g.op("ReduceMean").input(c).input(n.g.constant(Ints{2, 3})).attribute("keepdims", 1);
+    const ValueId gate = n.g.op("Sigmoid").input(n.conv(mean, {48, 48, 1, 1}));
+    const ValueId d = n.conv(n.g.op("Mul").input(gate).input(c), {20, 48, 1, 1});
+    return n.g.op("GlobalAveragePool").input(d);
+  };
+  EXPECT_THAT(optimised(write, true),
+              ElementsAre("h.Conv", "h.Pool", "h.Conv", "h.Scale", "h.GlobalAveragePool", "h.Conv",
+                          "h.Scale", "h.Conv", "h.GlobalAveragePool", "h.FromBlocked"));
+  expect_same(write, 5e-6);
+}
+
+TEST(Fusion, OpenPictureSizes) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x =
+        n.input(Shape(std::vector<Dim>{1, 3, Dim(std::string("h")), Dim(std::string("w"))}));
+    const ValueId a = n.g.op("Relu").input(n.conv(x, {20, 3, 3, 3}, {1, 1, 1, 1}));
+    const ValueId b = n.conv(a, {20, 20, 3, 3}, {1, 1, 1, 1});
+    return n.g.op("Add").input(a).input(b);
+  };
+  expect_same(write, 5e-6, 13);
+}
+
+// softmax(q k^T / 4 + mask) v of projections [1, rows, 3 * 32] cut into two heads of 16.
+ValueId attention(Network& n, Dim rows, bool masked) {
+  const ValueId x = n.input(Shape(std::vector<Dim>{1, rows, 24}));
+  const auto heads = [&](Ints perm) -> ValueId {
+    const ValueId p = n.g.op("MatMul").input(x).input(n.random({24, 32}, 0.4));
+    const ValueId cut = n.g.op("Reshape").input(p).input(n.g.constant(Ints{1, -1, 2, 16}));
+    return n.g.op("Transpose").input(cut).attribute("perm", perm);
+  };
+  const ValueId q = heads({0, 2, 1, 3}), k = heads({0, 2, 3, 1}), v = heads({0, 2, 1, 3});
+  ValueId scores =
+      n.g.op("Mul").input(n.g.op("MatMul").input(q).input(k)).input(n.g.constant(0.25f));
+  if (masked)
+    scores = n.g.op("Add").input(scores).input(n.input(Shape(std::vector<Dim>{1, 1, 1, rows})));
+  const ValueId y =
+      n.g.op("MatMul").input(n.g.op("Softmax").input(scores).attribute("axis", -1)).input(v);
+  const ValueId turned = n.g.op("Transpose").input(y).attribute("perm", Ints{0, 2, 1, 3});
+  return n.g.op("Reshape").input(turned).input(n.g.constant(Ints{1, -1, 32}));
+}
+
+TEST(Fusion, AttentionReadsProjectionsInPlace) {
+  for (const bool masked : {false, true})
+    for (const Dim& rows : {Dim(9), Dim(std::string("rows"))}) {
+      const Write write = [=](Network& n) { return attention(n, rows, masked); };
+      EXPECT_THAT(optimised(write), ElementsAre("h.MatMul", "h.MatMul", "h.MatMul", "h.Attention"));
+      expect_same(write);
+    }
+}
+
+TEST(Fusion, HeadsThatShareKeysAndTurn) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({1, 6, 24}));
+    const ValueId cos = n.random({1, 1, 6, 8}), sin = n.random({1, 1, 6, 8});
+    const auto heads = [&](int64_t count) -> ValueId {
+      const ValueId p = n.g.op("MatMul").input(x).input(n.random({24, count * 8}, 0.4));
+      const ValueId cut = n.g.op("Reshape").input(p).input(n.g.constant(Ints{1, 6, count, 8}));
+      return n.g.op("Transpose").input(cut).attribute("perm", Ints{0, 2, 1, 3});
+    };
+    const auto turned = [&](ValueId h) -> ValueId {
+      const auto part = [&](int64_t from, int64_t to) -> ValueId {
+        return n.g.op("Slice")
+            .input(h)
+            .input(n.g.constant(Ints{from}))
+            .input(n.g.constant(Ints{to}))
+            .input(n.g.constant(Ints{3}));
+      };
+      const ValueId other = n.g.op("Concat")
+                                .input(n.g.op("Neg").input(part(4, 8)))
+                                .input(part(0, 4))
+                                .attribute("axis", -1);
+      return n.g.op("Add")
+          .input(n.g.op("Mul").input(h).input(cos))
+          .input(n.g.op("Mul").input(other).input(sin));
+    };
+    const auto repeated = [&](ValueId h) -> ValueId {
+      const ValueId wide = n.g.op("Unsqueeze").input(h).input(n.g.constant(Ints{2}));
+      const ValueId many = n.g.op("Expand").input(wide).input(n.g.constant(Ints{1, 2, 3, 6, 8}));
+      return n.g.op("Reshape").input(many).input(n.g.constant(Ints{1, 6, 6, 8}));
+    };
+    const ValueId q = turned(heads(6)), k = repeated(turned(heads(2))), v = repeated(heads(2));
+    const ValueId kt = n.g.op("Transpose").input(k).attribute("perm", Ints{0, 1, 3, 2});
+    const ValueId p =
+        n.g.op("Softmax").input(n.g.op("MatMul").input(q).input(kt)).attribute("axis", -1);
+    return n.g.op("MatMul").input(p).input(v);
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.MatMul", "h.Rotary", "h.MatMul", "h.Rotary",
+                                            "h.MatMul", "h.Attention"));
+  expect_same(write);
+}
+
+TEST(Fusion, IntegerProductsAreScaledInTheirEpilogue) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape({1, 5, 30}), DType::u8);
+    Tensor w = *Tensor::allocate(DType::i8, {30, 34});
+    for (int64_t i = 0; i < w.count(); ++i) w.as<int8_t>()[i] = static_cast<int8_t>(n.draw() * 127);
+    const ValueId sums = n.g.op("MatMulInteger")
+                             .input(x)
+                             .input(n.g.add_constant(w))
+                             .input(n.g.constant(uint8_t{121}))
+                             .input(n.g.constant(int8_t{-3}));
+    const ValueId wide =
+        n.g.op("Cast").input(sums).attribute("to", static_cast<int64_t>(DType::f32));
+    const ValueId scaled = n.g.op("Mul").input(wide).input(n.g.constant(1e-4f));
+    return n.g.op("Relu").input(n.g.op("Add").input(scaled).input(n.random({34})));
+  };
+  EXPECT_THAT(optimised(write), ElementsAre("h.MatMulInteger"));
+  expect_same(write, 0);
+}
+
+}  // namespace
+}  // namespace hologram::compiler
