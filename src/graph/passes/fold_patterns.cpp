@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::graph {
@@ -101,18 +102,19 @@ class Folder {
     for (size_t side = 0; side < 2; ++side) {
       const ValueId x = p.factors[side], gate = p.factors[1 - side];
       const Node* g = uses_.maker(gate);
-      if (!g || !g->domain.empty() || !same_shape(x, node.outputs[0])) continue;
-      if (g->op == "Sigmoid" && near(p.number, 1)) {
+      if (!g || !same_shape(x, node.outputs[0])) continue;
+      const bool standard = g->domain.empty();
+      if (standard && g->op == "Sigmoid" && near(p.number, 1)) {
         if (const auto alpha = multiple_of(g->inputs[0], x))
           return replace(node, "Swish", {x}, [&](Attributes& a) { a.set("alpha", *alpha); });
       }
-      if (g->op == "HardSigmoid" && g->inputs[0] == x && near(p.number, 1) &&
+      if (standard && g->op == "HardSigmoid" && g->inputs[0] == x && near(p.number, 1) &&
           near(g->attributes.number("alpha", 0.2), 1.0 / 6) &&
           near(g->attributes.number("beta", 0.5), 0.5))
         return replace(node, "HardSwish", {x});
-      if (g->op == "Clip" && near(p.number, 1.0 / 6) && plus(g->inputs[0], 3) == x &&
-          scalar_constant(graph_, g->input(1)) == 0.0f &&
-          scalar_constant(graph_, g->input(2)) == 6.0f)
+      if (const auto clip = clip_bounds(graph_, *g); clip && near(p.number, 1.0 / 6) &&
+                                                     plus(g->inputs[0], 3) == x && clip->low == 0 &&
+                                                     clip->high == 6)
         return replace(node, "HardSwish", {x});
       const auto inner = near(p.number, 0.5) ? plus(gate, 1) : std::nullopt;
       if (!inner) continue;

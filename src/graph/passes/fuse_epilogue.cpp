@@ -71,7 +71,8 @@ class Fuser {
     const size_t reader = uses_.only_reader(chain.value);
     if (reader == ValueUses::kNone) return false;
     const Node& next = graph_.nodes[reader];
-    if (next.domain != "" || next.outputs.size() != 1 || !is_f32(graph_, next.outputs[0]))
+    if ((!next.domain.empty() && !clip_bounds(graph_, next)) || next.outputs.size() != 1 ||
+        !is_f32(graph_, next.outputs[0]))
       return false;
     if (chain.activated && !chain.has(3) && extend_post(chain, next)) return take(chain, reader);
     if (next.op == "Add") {
@@ -228,18 +229,29 @@ class Fuser {
 
 }  // namespace
 
+std::optional<ClipBounds> clip_bounds(const Graph& graph, const Node& node) {
+  if (node.op == "ClipToNumbers" && node.domain == "hologram")
+    return ClipBounds{node.attributes.number("min", -HUGE_VAL),
+                      node.attributes.number("max", HUGE_VAL)};
+  if (node.op != "Clip" || !node.domain.empty()) return std::nullopt;
+  const auto low = scalar_constant(graph, node.input(1)),
+             high = scalar_constant(graph, node.input(2));
+  if ((node.input(1) != kNoValue && !low) || (node.input(2) != kNoValue && !high))
+    return std::nullopt;
+  return ClipBounds{low ? *low : -HUGE_VAL, high ? *high : HUGE_VAL};
+}
+
 bool describe_activation(const Graph& graph, const Node& node, Attributes& attributes) {
-  if (!node.domain.empty()) return false;
+  const auto clip = clip_bounds(graph, node);
+  if (!node.domain.empty() && !clip) return false;
   std::string name = node.op;
   double first = 0, second = 0;
   const Attributes& a = node.attributes;
-  if (name == "Clip") {
-    const auto low = scalar_constant(graph, node.input(1));
-    const auto high = scalar_constant(graph, node.input(2));
-    if ((node.input(1) != kNoValue && !low) || (node.input(2) != kNoValue && !high)) return false;
-    first = low ? *low : -HUGE_VAL;
-    second = high ? *high : HUGE_VAL;
-    if (first > second) return false;
+  if (clip) {
+    name = "Clip";
+    first = clip->low;
+    second = clip->high;
+    if (!(first <= second)) return false;
   } else if (name == "Max" || name == "Min") {
     const auto bound =
         node.inputs.size() == 2 ? scalar_constant(graph, node.inputs[1]) : std::nullopt;

@@ -14,4 +14,10 @@ Status fuse_epilogue(Graph& graph);
 // activation, activation_first and activation_second.
 bool describe_activation(const Graph& graph, const Node& node, Attributes& attributes);
 
+// The bounds of a Clip by constants, in either of its forms; nothing for any other node.
+struct ClipBounds {
+  double low, high;
+};
+std::optional<ClipBounds> clip_bounds(const Graph& graph, const Node& node);
+
 }  // namespace hologram::graph

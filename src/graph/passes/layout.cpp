@@ -77,12 +77,13 @@ class Assigner {
   }
   bool likes_blocks(const Node& node) const {
     if (is_fused_conv(node)) return true;
+    if (const Operator* entry = operators().find(node.op, node.domain); entry && entry->pointwise)
+      return true;
     if (!node.domain.empty()) return false;
     if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "GlobalAveragePool" ||
         node.op == "ReduceMean" || node.op == "BatchNormalization" || node.op == "Concat")
       return true;
-    const Operator* entry = operators().find(node.op, node.domain);
-    return entry && entry->pointwise;
+    return false;
   }
 
   // An f32 image: batch, a known number of channels, one or two spatial axes.
@@ -141,8 +142,11 @@ class Assigner {
   Result<bool> place(Node& node) {
     if (node.outputs.size() != 1 || !image(node.outputs[0])) return false;
     if (is_fused_conv(node)) return place_conv(node);
-    if (!node.domain.empty()) return false;
     if (std::ranges::none_of(node.inputs, [&](ValueId id) { return is_blocked(id); })) return false;
+    if (const Operator* entry = operators().find(node.op, node.domain);
+        entry && entry->pointwise && !node.domain.empty())
+      return place_pointwise(node);
+    if (!node.domain.empty()) return false;
     if (node.op == "MaxPool" || node.op == "AveragePool") return place_pool(node);
     if (node.op == "GlobalAveragePool" || node.op == "ReduceMean") return place_average(node);
     if (node.op == "BatchNormalization") return place_batch_norm(node);
