@@ -130,8 +130,10 @@ void expect_same(const Write& write, double tolerance = 2e-6, int64_t symbol = 5
 std::vector<std::string> optimised(const Write& write, bool layout = false) {
   Graph g = network(write);
   graph::fold_patterns(g);
+  graph::remove_dead_code(g);
   EXPECT_TRUE(graph::fold_rotary(g).has_value());
   EXPECT_TRUE(graph::fuse_attention(g).has_value());
+  graph::remove_dead_code(g);
   EXPECT_TRUE(graph::fold_batch_norm(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue_integer(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue(g).has_value());

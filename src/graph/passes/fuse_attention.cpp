@@ -18,6 +18,7 @@ struct Operand {
   int64_t repeats = 1;                                // neighbouring heads that are the same
   std::vector<int64_t> view;                          // offset, batch, head, row strides
   double scale = 1;
+  Dim samples = 1;  // the batch, as it is called
 };
 
 class Fuser {
@@ -57,6 +58,7 @@ class Fuser {
     if (!single(view->axes[0], o.batch, batch) || !single(view->axes[2], o.rows, row) ||
         !single(view->axes[3], o.depth, step))
       return std::nullopt;
+    if (!view->axes[0].empty()) o.samples = view->axes[0][0].size;
     auto heads = view->axes[1];
     if (heads.size() == 2 && heads[1].stride == 0 && !heads[1].size.is_symbol()) {
       o.repeats = heads[1].size.value();
@@ -144,8 +146,9 @@ class Fuser {
     if (!dot || !is_f32(graph_, dot->outputs[0])) return;
     auto q = operand(dot->inputs[0], false), k = operand(dot->inputs[1], true),
          v = operand(weighted.inputs[1], false);
-    if (!q || !k || !v || q->depth != k->depth || q->batch != k->batch || q->batch != v->batch ||
-        k->rows != v->rows || q->repeats != 1 || k->repeats != v->repeats || k->heads != v->heads ||
+    if (!q || !k || !v || q->depth != k->depth || q->samples != k->samples ||
+        q->samples != v->samples || q->samples == Dim(std::string("?")) || k->rows != v->rows ||
+        q->repeats != 1 || k->repeats != v->repeats || k->heads != v->heads ||
         q->heads != k->heads * k->repeats || v->scale != 1)
       return;
     if (mask != kNoValue && !mask_fits(mask)) return;

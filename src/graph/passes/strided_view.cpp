@@ -39,15 +39,18 @@ bool regroup(Axes& axes, const Shape& to) {
   std::vector<Factor> left;
   for (const auto& axis : axes) left.insert(left.end(), axis.begin(), axis.end());
   Axes result(to.rank());
+  // Where all sizes but one are the same on both sides, that one is too, whatever it is called.
+  bool renamed = false;
   for (size_t axis = to.rank(); axis-- > 0;) {
     std::vector<Factor>& factors = result[axis];
     const Dim& dim = to[axis];
     if (is_one(dim)) continue;
     if (dim.is_symbol()) {
-      // Exactly one factor of the same size, or the one of unknown size for the other.
       if (left.empty() || !left.back().size.is_symbol()) return false;
-      const bool unnamed = dim.symbol() == "?" || left.back().size.symbol() == "?";
-      if (!unnamed && !equal(left.back().size, dim)) return false;
+      if (!equal(left.back().size, dim) || dim.symbol() == "?") {
+        if (renamed) return false;
+        renamed = true;
+      }
       factors.push_back({dim, left.back().stride});
       left.pop_back();
       continue;
