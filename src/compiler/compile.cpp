@@ -1,12 +1,15 @@
 #include "compiler/compile.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <set>
 
 #include "compiler/lower.h"
 #include "compiler/native_code.h"
 #include "compiler/pack_weights.h"
 #include "compiler/weights.h"
+#include "graph/dim.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/fold_batch_norm.h"
@@ -43,6 +46,29 @@ Status apply_shapes(graph::Graph& graph, const CompileOptions& options) {
   return {};
 }
 
+// Dimensions of inputs that the model leaves open get a name each: what is computed from them is
+// then known by it, and memory can be planned.
+void name_open_dimensions(graph::Graph& graph) {
+  std::set<std::string, std::less<>> taken;
+  for (graph::ValueId id : graph.inputs)
+    if (const auto& shape = graph.value(id).type.shape)
+      for (const Dim& dim : *shape)
+        if (dim.is_symbol()) taken.insert(dim.symbol());
+  for (graph::ValueId id : graph.inputs) {
+    graph::ValueInfo& info = graph.value(id);
+    if (!info.type.is_tensor() || !info.type.shape) continue;
+    for (size_t axis = 0; axis < info.type.shape->rank(); ++axis) {
+      Dim& dim = (*info.type.shape)[axis];
+      if (!graph::is_unknown(dim)) continue;
+      std::string name = info.name + "_" + std::to_string(axis);
+      for (char& c : name)  // what could be taken for arithmetic
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+      while (!taken.insert(name).second) name += '_';
+      dim = Dim(std::move(name));
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions& options) {
@@ -67,7 +93,11 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   auto optimisation = [&](const char* name, FunctionRef<Status()> body) -> Status {
     return options.optimise ? step(name, body) : Status();
   };
-  HOLOGRAM_CHECK(step("apply shapes", [&] { return apply_shapes(graph, options); }));
+  HOLOGRAM_CHECK(step("apply shapes", [&]() -> Status {
+    HOLOGRAM_CHECK(apply_shapes(graph, options));
+    name_open_dimensions(graph);
+    return Status();
+  }));
   HOLOGRAM_CHECK(step("resolve", [&] { return graph::resolve(graph); }));
   HOLOGRAM_CHECK(optimisation("identities", [&] { return graph::remove_identities(graph); }));
   HOLOGRAM_CHECK(optimisation("common subexpressions", [&] {

@@ -180,6 +180,19 @@ TEST(Session, BindsShapesOnce) {
   EXPECT_FALSE(session.bind({}).has_value());
 }
 
+TEST(Session, PlansForDimensionsTheModelLeavesOpen) {
+  Graph g;
+  const ValueId x = add_input(g, "in-put", {symbol("?"), symbol("?")});
+  const ValueId y = g.op("Transpose").input(x).attribute("perm", std::vector<int64_t>{1, 0});
+  const Session session = session_of(std::move(g), {g.op("Softmax").input(y).output()});
+  EXPECT_EQ(session.inputs()[0].shape->to_string(), "[in_put_0, in_put_1]");
+  auto bound = session.bind(std::vector{Dims{3, 5}});
+  ASSERT_TRUE(bound.has_value());
+  EXPECT_EQ(bound->outputs[0], (Dims{5, 3}));
+  EXPECT_GT(bound->activation_bytes, 0u);
+  EXPECT_TRUE(session.run(std::vector{Value(varied({3, 5}))}).has_value());
+}
+
 TEST(Session, PointwiseStepsWorkInPlaceAndViewsTakeNoMemory) {
   constexpr uint64_t kBytes = 64 * 1024 * 4;
   for (bool symbolic : {false, true}) {

@@ -14,7 +14,10 @@ struct Pointwise::Operand {
   std::byte* data;
   size_t size;
   enum Kind { dense, scalar, spread } kind;
-  Dims dims, strides;  // spread: the output's dimensions, collapsed, and this operand's strides
+  // Spread: the output's dimensions, collapsed, and this operand's strides. Plain arrays, so that
+  // operands that are not there cost nothing.
+  size_t rank;
+  int64_t dims[kMaxRank], strides[kMaxRank];
 
   void set(const Tensor& input, const Dims& output) {
     data = input.data;
@@ -23,20 +26,19 @@ struct Pointwise::Operand {
     kind = count == output.count() ? dense : count == 1 ? scalar : spread;
     if (kind != spread) return;
     // Adjacent axes that are both whole or both stretched are one axis.
-    dims = strides = Dims();
+    rank = 0;
     const Dims own = input.dims.strides();
     const size_t shift = output.rank() - input.dims.rank();
     for (size_t axis = 0; axis < output.rank(); ++axis) {
       if (output[axis] == 1) continue;
       const bool whole = axis >= shift && input.dims[axis - shift] != 1;
       const int64_t stride = whole ? own[axis - shift] : 0;
-      const size_t last = dims.rank();
-      if (last > 0 && (strides[last - 1] != 0) == whole) {
-        dims[last - 1] *= output[axis];
-        strides[last - 1] = stride;
+      if (rank > 0 && (strides[rank - 1] != 0) == whole) {
+        dims[rank - 1] *= output[axis];
+        strides[rank - 1] = stride;
       } else {
-        dims.push_back(output[axis]);
-        strides.push_back(stride);
+        dims[rank] = output[axis];
+        strides[rank++] = stride;
       }
     }
   }
@@ -56,10 +58,10 @@ struct Pointwise::Operand {
   }
 
   void gather(int64_t position, int64_t count, std::byte* buffer) const {
-    const size_t last = dims.rank() - 1;
+    const size_t last = rank - 1;
     std::array<int64_t, kMaxRank> index;
     int64_t offset = 0;
-    for (size_t axis = dims.rank(); axis-- > 0;) {
+    for (size_t axis = rank; axis-- > 0;) {
       index[axis] = position % dims[axis];
       position /= dims[axis];
       offset += index[axis] * strides[axis];
