@@ -108,6 +108,10 @@ TEST_F(ModelCommands, RunTakesEveryKindOfFile) {
               "y written to out.npy\n");
     EXPECT_EQ(bytes_of("out.npy"), expected) << input;
   }
+  // The model may stand behind the options.
+  call("run --input x=x.npy --output out.npy image.holo");
+  EXPECT_EQ(code_, 0);
+  EXPECT_EQ(bytes_of("out.npy"), expected);
   // An .onnx model is compiled on the spot.
   call("run image.onnx -i x.npy -o out.npy");
   EXPECT_EQ(bytes_of("out.npy"), expected);
