@@ -57,8 +57,7 @@ void Progress::draw(bool last) {
   drawn_ = now;
   visible_ = true;
   constexpr int kWidth = 30;
-  const uint64_t total = std::max<uint64_t>(total_, 1),
-                 done = std::min<uint64_t>(done_, total);
+  const uint64_t total = std::max<uint64_t>(total_, 1), done = std::min<uint64_t>(done_, total);
   const int filled = static_cast<int>(done * kWidth / total);
   const double seconds = std::chrono::duration<double>(now - start_).count();
   fmt::print(stderr, "\r\033[K{} [{:=<{}}{: <{}}] {:3}% {:.1f} s {}{}", label_, "", filled, "",
