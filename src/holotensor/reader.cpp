@@ -92,7 +92,7 @@ Result<Decoder> Reader::decode_to_quality(const TensorInfo& info, const QualityT
     auto fragment = read_fragment(info, i);
     const auto added = fragment ? decoder.add_fragment(*std::move(fragment))
                                 : Result<Added>(std::unexpected(std::move(fragment).error()));
-    if (!added && first_fault.empty()) first_fault = added.error().to_string();
+    if (!added && first_fault.empty()) first_fault = added.error().message();
   }
   if (!decoder.can_reconstruct() || !target.met_by(decoder.quality()))
     return fail(ErrorCode::corrupt,

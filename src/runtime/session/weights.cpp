@@ -189,11 +189,16 @@ Result<std::unique_ptr<Weights>> Weights::open(const archive::Archive& archive,
   loading.on_version = [raw](size_t tensor, const HotTensor& v) { raw->improved(tensor, v); };
   loading.on_finished = [raw] { raw->ended(); };
   HOLOGRAM_TRY(raw->reload, HotReload::start(std::move(source), std::move(loading)));
+  bool ready;
   {
     std::unique_lock lock(raw->mutex);
     raw->changed.wait(lock, [&] { return raw->current || raw->finished; });
+    ready = raw->current != nullptr;
   }
-  if (!raw->current) HOLOGRAM_CHECK(in_context(raw->reload->wait_ready(), place));
+  if (!ready) {
+    HOLOGRAM_CHECK(in_context(raw->reload->wait_ready(), place));
+    return fail(ErrorCode::internal, "the archive's weights are ready and were not published");
+  }
   std::unique_ptr<Weights> weights(new Weights(std::move(impl)));
   const WeightStatus status = weights->status();
   const bool exact = options.quality.kind == WeightQuality::Kind::exact;
