@@ -311,11 +311,11 @@ Value* FlatEmitter::stores_whole_lines(Value* begin) {
 
 // The value of an integer register in thread x of a flat launch; null where it takes more than
 // constants, ids, sums and products to know it.
-Value* FlatEmitter::value_at(isa::Register r, Value* x) const {
+Value* FlatEmitter::value_at(isa::Register r, Value* x) {
   const Instruction* const i = made_by_[r.index];
   if (!i || !is_integer(i->type)) return nullptr;
   llvm::Type* const type = kernel_.ops.register_type(i->type);
-  LaneOps& ops = const_cast<LaneOps&>(kernel_.ops);
+  LaneOps& ops = kernel_.ops;
   switch (i->op) {
     case Opcode::imm:
       return ops.bits(i->type, i->immediate);

@@ -9,6 +9,9 @@
 // Internal to the layer (LLVM types).
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "codegen/kernel.h"
 #include "codegen/lane_emitter.h"
 
@@ -35,7 +38,7 @@ class FlatEmitter {
   bool can_stream() const;
   llvm::Value* is_large();
   llvm::Value* stores_whole_lines(llvm::Value* begin);
-  llvm::Value* value_at(isa::Register r, llvm::Value* x) const;
+  llvm::Value* value_at(isa::Register r, llvm::Value* x);
 
   llvm::IRBuilder<>& b;
   Kernel kernel_;
