@@ -12,6 +12,7 @@
 #include "graph/dim.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
+#include "graph/passes/fold_activation.h"
 #include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/fold_patterns.h"
 #include "graph/passes/fold_rotary.h"
@@ -125,6 +126,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   }));
   HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
     HOLOGRAM_CHECK(graph::assign_layout(graph));
+    graph::fold_activation(graph);
     return clean();
   }));
   report.describe_dense(graph);

@@ -272,6 +272,16 @@ TEST(Fusion, NormsSpelledOut) {
   expect_same(norm(true));
 }
 
+TEST(Fusion, AnActivationAlone) {
+  for (const char* op : {"Relu", "Sigmoid", "Gelu"}) {
+    const Write write = [op](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape({3, 7, 11}));
+      return n.g.op(op).input(n.g.op("Transpose").input(x).attribute("perm", Ints{2, 0, 1}));
+    };
+    expect_same(write);
+  }
+}
+
 TEST(Fusion, ImagesStayInBlocks) {
   const Write write = [](Network& n) -> ValueId {
     const ValueId x = n.input(Shape({1, 3, 32, 30}));

@@ -157,6 +157,8 @@ void add_dense(OperatorTable& table) {
       .attributes("k:i, n:i, packed:i" + epilogue)
       .infer(matmul_integer)
       .kernel("hologram.MatMulInteger");
+  add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
+      same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);
   add("Pool",

@@ -194,7 +194,11 @@ class Folder {
     for (size_t side = 0; side < 2; ++side) {
       const auto n = normalised(node.inputs[1 - side]);
       if (!n || !is_row(node.inputs[side], n->x) || leads_to_layer_norm(node, n->x)) continue;
-      return replace(node, "RMSNormalization", {n->x, node.inputs[side]},
+      // What is left of a layer norm without a bias.
+      const Node* sub = uses_.maker(n->x, "Sub");
+      const bool centred = sub && mean_of(sub->inputs[1]) == sub->inputs[0];
+      return replace(node, centred ? "LayerNormalization" : "RMSNormalization",
+                     {centred ? sub->inputs[0] : n->x, node.inputs[side]},
                      [&](Attributes& a) { set_norm(a, n->epsilon); });
     }
     return fold_plain_rms_norm(node);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backends/cpu/dense/activate.h"
 #include "backends/cpu/kernels/families.h"
 
 namespace hologram::kernels {
@@ -58,14 +59,30 @@ Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t b
   return e;
 }
 
+Status fused_activation(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  HOLOGRAM_TRY(const Activation activation, activation_named(c.text("activation")));
+  HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  backends::dense::activate(activation, static_cast<float>(c.number("activation_first")),
+                            static_cast<float>(c.number("activation_second")), x.as<float>(),
+                            y.as<float>(), static_cast<size_t>(x.count()), c.threads());
+  return {};
+}
+
 namespace {
 
 constexpr Kernel kKernels[] = {
-    {"hologram.Attention", fused_attention}, {"hologram.Conv", fused_conv},
-    {"hologram.FromBlocked", from_blocked},  {"hologram.GlobalAveragePool", blocked_global_average},
-    {"hologram.MatMul", fused_matmul},       {"hologram.MatMulInteger", fused_matmul_integer},
-    {"hologram.Pool", blocked_pool},         {"hologram.Rotary", fused_rotary},
-    {"hologram.Scale", blocked_scale},       {"hologram.ToBlocked", to_blocked},
+    {"hologram.Activation", fused_activation},
+    {"hologram.Attention", fused_attention},
+    {"hologram.Conv", fused_conv},
+    {"hologram.FromBlocked", from_blocked},
+    {"hologram.GlobalAveragePool", blocked_global_average},
+    {"hologram.MatMul", fused_matmul},
+    {"hologram.MatMulInteger", fused_matmul_integer},
+    {"hologram.Pool", blocked_pool},
+    {"hologram.Rotary", fused_rotary},
+    {"hologram.Scale", blocked_scale},
+    {"hologram.ToBlocked", to_blocked},
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t b
 Dims plain_dims(const Dims& blocked, int64_t channels);
 Dims blocked_dims(const Dims& plain);
 
+Status fused_activation(KernelContext& c);
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
 Status fused_matmul_integer(KernelContext& c);

@@ -128,19 +128,37 @@ Status dequantize_linear(KernelContext& c) {
 Status dynamic_quantize_linear(KernelContext& c) {
   const Tensor& x = c.input(0);
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
-  float low = 0, high = 0;  // the range always has 0
-  for (const float v : x.span<float>()) {
-    low = std::min(low, v);
-    high = std::max(high, v);
+  // The range always has 0. In lanes, so that the loop runs in vectors.
+  constexpr int64_t kLanes = 16;
+  float lows[kLanes] = {}, highs[kLanes] = {};
+  const float* values = x.as<float>();
+  const int64_t count = x.count(), whole = count / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const float v = values[i + lane];
+      lows[lane] = v < lows[lane] ? v : lows[lane];
+      highs[lane] = v > highs[lane] ? v : highs[lane];
+    }
+  for (int64_t i = whole; i < count; ++i) {
+    lows[0] = std::min(lows[0], values[i]);
+    highs[0] = std::max(highs[0], values[i]);
   }
+  const float low = *std::min_element(lows, lows + kLanes);
+  const float high = *std::max_element(highs, highs + kLanes);
   const float scale = (high - low) / 255.f;
   // All zeros: any scale will do, but not a division by zero.
   const float divisor = scale == 0 ? 1.f : scale;
   const float zero = std::nearbyint(std::clamp(-low / divisor, 0.f, 255.f));
-  const QuantisedWriter writer(y, nullptr, true);
-  const float* values = x.as<float>();
-  c.threads().parallel_for(x.count(), 16384, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) writer.write(i, values[i] / divisor, zero);
+  uint8_t* bytes = y.as<uint8_t>();
+  c.threads().parallel_for(count, 16384, [&](size_t begin, size_t end) {
+    // Adding and subtracting 1.5 * 2^23 rounds to nearest, ties to even; quotients are within 255.
+    constexpr float kRound = 12582912.f;
+    for (size_t i = begin; i < end; ++i) {
+      float v = (values[i] / divisor + kRound) - kRound + zero;
+      v = v < 0.f ? 0.f : v;
+      v = v > 255.f ? 255.f : v;
+      bytes[i] = static_cast<uint8_t>(static_cast<int32_t>(v));
+    }
   });
   if (c.wants_output(1)) {
     HOLOGRAM_TRY(Tensor out, c.output(1, {}));
