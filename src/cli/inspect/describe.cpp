@@ -21,6 +21,8 @@ const char* name_of(archive::SectionKind kind) {
       return "constants";
     case archive::SectionKind::kernels:
       return "kernels";
+    case archive::SectionKind::code:
+      return "native code";
     case archive::SectionKind::weights:
       return "weights";
   }

@@ -11,6 +11,9 @@ Status layer_norm_shapes(InferContext& c) {
   const DType stash = dtype_from_code(static_cast<uint8_t>(c.integer(
                                           "stash_type", static_cast<int64_t>(DType::f32))))
                           .value_or(DType::f32);
+  if (!is_float(stash))
+    return fail(ErrorCode::unsupported, "stash_type {}; supported: f32, f64, f16, bf16",
+                name_of(stash));
   for (size_t i : {size_t{1}, size_t{2}})
     if (c.wants(i)) c.set_dtype(i, stash);
   const Shape* x = c.shape(0);
