@@ -126,6 +126,11 @@ Status check_and_type(Graph& graph, Node& node, const Operator& entry) {
     InferContext context(graph, node);
     HOLOGRAM_CHECK(entry.infer(context));
   }
+  for (const ValueId id : node.outputs)
+    if (id != kNoValue && graph.value(id).type.shape &&
+        graph.value(id).type.shape->rank() > kernels::kMaxRank)
+      return fail(ErrorCode::unsupported, "a result of rank {}; at most {}",
+                  graph.value(id).type.shape->rank(), kernels::kMaxRank);
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i] != kNoValue && !graph.value(node.outputs[i]).type.is_known())
       return fail(ErrorCode::internal, "the type of output {} was not inferred", i);

@@ -162,8 +162,17 @@ TEST_F(OnnxErrors, ImpossibleShapes) {
                              {weights("shape", kInt64, {static_cast<int64_t>(to.size())}, raw)}}));
   };
   refused(reshape({4, 2}), ErrorCode::shape_mismatch, HasSubstr("[2, 3]"));
-  refused(reshape({-1, -1}), ErrorCode::shape_mismatch,
-          HasSubstr("more than one dimension of -1"));
+  std::vector<int64_t> many(17, 1);
+  many[0] = 6;
+  refused(reshape(many), ErrorCode::unsupported, HasSubstr("a result of rank 17; at most 16"));
+  for (const char* op : {"Reshape", "Expand"})
+    refused(
+        model(graph_text({{node({op, {"x", "shape"}, {"y"}})},
+                          {value("x", kFloat, {2, 3}), value("shape", kInt64, {int64_t{1} << 31})},
+                          {value("y", kFloat, {-99})},
+                          {}})),
+        ErrorCode::unsupported, HasSubstr("a result of rank 2147483648; at most 16"));
+  refused(reshape({-1, -1}), ErrorCode::shape_mismatch, HasSubstr("more than one dimension of -1"));
   refused(reshape({-5, 1}), ErrorCode::shape_mismatch, HasSubstr("dimension -5"));
 }
 

@@ -2,6 +2,7 @@
 // constant value.
 #include "graph/infer.h"
 #include "graph/ops/families.h"
+#include "graph/ops/rank.h"
 
 namespace hologram::graph::ops {
 namespace {
@@ -18,7 +19,7 @@ Status constant_of_shape(InferContext& c) {
         return fail(ErrorCode::invalid_argument, "dimension {} in the shape", dim.value());
     c.set_shape(0, Shape(*shape));
   } else if (const Shape* s = c.shape(0); s && s->rank() == 1 && !(*s)[0].is_symbol()) {
-    c.set_shape(0, Shape(std::vector<Dim>((*s)[0].value(), unknown_dim())));
+    return set_rank(c, (*s)[0].value());
   }
   return {};
 }

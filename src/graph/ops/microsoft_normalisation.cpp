@@ -1,4 +1,6 @@
 // com.microsoft: normalisations of sums and of embeddings.
+#include <numeric>
+
 #include "graph/infer.h"
 #include "graph/ops/compose.h"
 #include "graph/ops/microsoft.h"
@@ -34,9 +36,9 @@ Result<Normalised> rms_norm(ComposeContext& c, ValueId x, ValueId gamma, int64_t
   if (!shape)
     return fail(ErrorCode::unsupported,
                 "inv_std_var of an input of unknown rank; supported: known");
-  std::vector<int64_t> axes;
-  const auto rank = static_cast<int64_t>(shape->rank());
-  for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; ++i) axes.push_back(i);
+  HOLOGRAM_TRY(const size_t first, kernels::normalise_axis(axis, shape->rank()));
+  std::vector<int64_t> axes(shape->rank() - first);
+  std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
   const ValueId wide = w.cast(x, DType::f32);
   const ValueId squares = w.call("ReduceMean", {w.mul(wide, wide), w.list(axes)});
   const ValueId root = w.call("Sqrt", {w.add(squares, w.number(DType::f32, epsilon))});

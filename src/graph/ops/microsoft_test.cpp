@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "graph/testing/evaluate.h"
 
@@ -100,6 +101,13 @@ TEST(Microsoft, SimplifiedNormsGiveTheirDeviation) {
   EXPECT_THAT(elements<float>((*out)[0]), Pointwise(FloatNear(1e-6f), {3 * inverse, 40 * inverse}));
   EXPECT_THAT(elements<float>((*out)[2]), Pointwise(FloatNear(1e-6f), {inverse}));
   EXPECT_THAT(elements<float>((*out)[3]), ElementsAre(3, 4));
+}
+
+TEST(Microsoft, SimplifiedNormsRefuseAxesOutside) {
+  Attributes a = with({{"axis", std::numeric_limits<int64_t>::min()}});
+  EXPECT_THAT(refusal(microsoft("SimplifiedLayerNormalization",
+                                {tensor<float>({1, 2}, {1, 2}), vector<float>({1, 1})}, a, 2)),
+              HasSubstr("axis -9223372036854775808"));
 }
 
 TEST(Microsoft, BytesWithoutZeroPoints) {

@@ -3,6 +3,7 @@
 
 #include "graph/infer.h"
 #include "graph/ops/families.h"
+#include "graph/ops/rank.h"
 
 namespace hologram::graph::ops {
 namespace {
@@ -40,7 +41,7 @@ Status reshape(InferContext& c) {
   if (!target) {
     // The length of the shape is the rank of the result.
     if (const Shape* s = c.shape(1); s && s->rank() == 1 && !(*s)[0].is_symbol())
-      c.set_shape(0, Shape(std::vector<Dim>((*s)[0].value(), unknown_dim())));
+      return set_rank(c, (*s)[0].value());
     return {};
   }
   const Shape* in = c.shape(0);

@@ -1,6 +1,7 @@
 // Elements that appear several times, or in blocks, or backwards.
 #include "graph/infer.h"
 #include "graph/ops/movement.h"
+#include "graph/ops/rank.h"
 
 namespace hologram::graph::ops {
 namespace {
@@ -11,8 +12,7 @@ Status expand(InferContext& c) {
   if (!in) return {};
   if (!target) {
     if (const Shape* s = c.shape(1); s && s->rank() == 1 && !(*s)[0].is_symbol())
-      c.set_shape(
-          0, Shape(std::vector<Dim>(std::max<size_t>(in->rank(), (*s)[0].value()), unknown_dim())));
+      return set_rank(c, std::max(static_cast<int64_t>(in->rank()), (*s)[0].value()));
     return {};
   }
   for (const Dim& dim : *target)
