@@ -1,5 +1,6 @@
 #include "support/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -63,6 +64,32 @@ struct ThreadPool::Impl {
   uint32_t pieces = 0;
 
   std::vector<std::thread> workers;
+
+  // A scheduler may put a worker that wakes behind the thread that woke it, on the same processor,
+  // and leave it there for milliseconds. So before sleeping workers are woken the caller's
+  // processor is taken from the ones they may use. Called by the thread that holds `busy`.
+  void keep_off_caller() {
+#if defined(__linux__)
+    const int cpu = sched_getcpu();
+    if (cpu < 0 || cpu == avoided) return;
+    if (avoided == kNotAsked) {
+      CPU_ZERO(&allowed);
+      if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) CPU_ZERO(&allowed);
+    }
+    avoided = cpu;
+    if (static_cast<size_t>(CPU_COUNT(&allowed)) <= workers.size() || !CPU_ISSET(cpu, &allowed))
+      return;
+    cpu_set_t others = allowed;
+    CPU_CLR(cpu, &others);
+    for (std::thread& worker : workers)
+      pthread_setaffinity_np(worker.native_handle(), sizeof(others), &others);
+#endif
+  }
+#if defined(__linux__)
+  static constexpr int kNotAsked = -1;
+  int avoided = kNotAsked;
+  cpu_set_t allowed;
+#endif
 
   bool run_one_piece() {
     uint64_t seen = ticket.load(std::memory_order_acquire);
@@ -132,7 +159,10 @@ void ThreadPool::parallel_for(size_t count, size_t grain, FunctionRef<void(size_
   job.unfinished.store(job.pieces, std::memory_order_relaxed);
   job.ticket.store(uint64_t{++job.job_number} << 32 | pieces, std::memory_order_release);
   job.epoch.fetch_add(1, std::memory_order_seq_cst);
-  if (job.sleepers.load(std::memory_order_seq_cst) != 0) job.epoch.notify_all();
+  if (job.sleepers.load(std::memory_order_seq_cst) != 0) {
+    job.keep_off_caller();
+    job.epoch.notify_all();
+  }
 
   inside_work = true;
   while (job.run_one_piece()) {
