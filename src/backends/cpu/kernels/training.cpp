@@ -49,7 +49,8 @@ Status for_each(KernelContext& c, Body body) {
           values[g] = static_cast<double>(c.input(2 + g * tensors + t).as<T>()[i]);
         double results[groups - 1];
         body(values, results);
-        for (size_t g = 0; g + 1 < groups; ++g) out[g].template as<T>()[i] = static_cast<T>(results[g]);
+        for (size_t g = 0; g + 1 < groups; ++g)
+          out[g].template as<T>()[i] = static_cast<T>(results[g]);
       }
       return {};
     }));
