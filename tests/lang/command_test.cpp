@@ -1,6 +1,7 @@
 // hologram kernels compile, run and list, as a user calls them.
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,20 +150,23 @@ TEST_F(KernelsCommand, SaysWhatIsWrong) {
 // A program that runs on while the test goes on; what it prints is read as it comes.
 class Running {
  public:
-  Running(const fs::path& folder, std::vector<std::string> words) {
-    int ends[2];
-    if (pipe(ends) != 0) return;
-    process_ = fork();
+  // `terminal`: what it prints on is one, as far as it can tell.
+  Running(const fs::path& folder, std::vector<std::string> words, bool terminal = false) {
+    int ends[2] = {-1, -1};
+    if (!terminal && pipe(ends) != 0) return;
+    process_ = terminal ? forkpty(&ends[0], nullptr, nullptr, nullptr) : fork();
     if (process_ == 0) {
-      dup2(ends[1], STDOUT_FILENO);
-      dup2(ends[1], STDERR_FILENO);
+      if (!terminal) {
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+      }
       std::vector<char*> argv;
       for (std::string& word : words) argv.push_back(word.data());
       argv.push_back(nullptr);
       if (chdir(folder.c_str()) == 0) execv(argv[0], argv.data());
       _exit(127);
     }
-    close(ends[1]);
+    if (!terminal) close(ends[1]);
     output_ = ends[0];
   }
   ~Running() {
@@ -237,9 +241,11 @@ TEST_F(KernelsCommand, ShowsProgressAndCompilesInParallel) {
   EXPECT_THAT(call(all + "--jobs 1 -o one.holo"), testing::Not(HasSubstr("compiling kernels")));
   call(all + "--jobs 7 -o seven.holo");
   EXPECT_EQ(*read_file(folder_ / "one.holo"), *read_file(folder_ / "seven.holo"));
-  const std::string drawn =
-      call("-qc '" HOLOGRAM_BIN_DIR "/hologram " + all + "--emit asm -j 1 -o all' /dev/null",
-           "/usr/bin/script");
+  Running drawing(folder_,
+                  {HOLOGRAM_BIN_DIR "/hologram", "kernels", "compile",
+                   HOLOGRAM_SOURCE_DIR "/kernels", "--emit", "asm", "-j", "1", "-o", "all"},
+                  true);
+  const std::string drawn = drawing.until("as asm");
   EXPECT_THAT(drawn, testing::AllOf(HasSubstr("compiling kernels [====="), HasSubstr("100%"),
                                     HasSubstr("89 kernels as asm")));
 }
