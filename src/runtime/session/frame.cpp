@@ -12,7 +12,10 @@ using kernels::Value;
 Result<std::byte*> Scratch::take(size_t bytes) {
   const size_t size = align_up(std::max<size_t>(bytes, 1), kAlignment);
   if (blocks_.empty() || blocks_.back().size() - used_ < size) {
-    HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(std::max<size_t>(size, 1 << 16)));
+    // Twice the last: growing little by little would touch new pages each time.
+    const size_t last = blocks_.empty() ? 0 : blocks_.back().size();
+    HOLOGRAM_TRY(AlignedBytes block,
+                 AlignedBytes::allocate(std::max<size_t>({size, 2 * last, 1 << 16})));
     blocks_.push_back(std::move(block));
     used_ = 0;
   }
@@ -25,8 +28,12 @@ Result<std::byte*> Scratch::take(size_t bytes) {
 void Scratch::reset() {
   if (blocks_.size() > 1) {
     // One block that would have held it all, for next time.
-    blocks_.clear();
-    if (auto block = AlignedBytes::allocate(in_blocks_)) blocks_.push_back(*std::move(block));
+    if (blocks_.back().size() >= in_blocks_) {
+      blocks_.erase(blocks_.begin(), blocks_.end() - 1);
+    } else {
+      blocks_.clear();
+      if (auto block = AlignedBytes::allocate(in_blocks_)) blocks_.push_back(*std::move(block));
+    }
   }
   used_ = in_blocks_ = 0;
 }
