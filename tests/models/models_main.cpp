@@ -112,6 +112,9 @@ Result<std::string> compare(const fs::path& file, const ordered_json& model,
   const fs::path folders[] = {options.packages};
   HOLOGRAM_TRY(const auto peer, peers::OnnxRuntime::load(folders));
   HOLOGRAM_TRY(const auto theirs, peer->open(file, 1));
+  // How many runs may have one rounding to 8 bits fall to the other side, and what that may cost.
+  constexpr double kFlipped = 0.1;
+  int flips_left = model.value("may_flip", 0);
   std::string errors;
   bool good = true;
   for (const ordered_json& run : model["runs"]) {
@@ -127,7 +130,7 @@ Result<std::string> compare(const fs::path& file, const ordered_json& model,
       tolerance = std::max(tolerance, 2 * own);
       errors += fmt::format(" (ONNX Runtime's own {:.1e})", own);
     }
-    if (!(error.max <= tolerance)) good = false;
+    if (!(error.max <= tolerance) && !(error.max <= kFlipped && flips_left-- > 0)) good = false;
   }
   if (!good)
     return fail(ErrorCode::internal,
@@ -149,6 +152,7 @@ bool in_child(const fs::path& file, const ordered_json& model, const Options& op
     const auto result = compare(file, model, options);
     const std::string line = result ? *result : result.error().to_string();
     const ssize_t written = write(ends[1], line.data(), std::min<size_t>(line.size(), 60000));
+    std::fflush(stdout);
     _exit(result && written >= 0 ? 0 : 1);
   }
   close(ends[1]);
