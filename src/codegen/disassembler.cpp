@@ -19,9 +19,13 @@
 namespace hologram::codegen {
 
 Result<std::vector<MachineInstruction>> disassemble(const isa::NativeCode& code) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86Disassembler();
+  static const bool initialised = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86Disassembler();
+    return true;
+  }();
+  (void)initialised;
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string error;
   const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(triple.str(), error);

@@ -41,11 +41,22 @@ isa::Program flag_program() {
   return b.finish().value();
 }
 
+// Every thread below n writes its element: as kernels are usually written.
+isa::Program guarded_program() {
+  Builder b("guarded");
+  const auto out = b.array("out", DType::f32, Access::write);
+  const auto n = b.scalar("n", DType::u32);
+  const auto i = b.id(Opcode::global_id);
+  b.if_(b.lt(i, b.value(n)), [&] { b.store(out, i, b.floating(DType::f32, 1)); });
+  return b.finish().value();
+}
+
 struct Fixture {
   std::shared_ptr<backends::Backend> backend = *backends::CpuBackend::create();
   Executor executor{backend};
   KernelRef kernel = executor.load(program()).value();
   KernelRef flagged = executor.load(flag_program()).value();
+  KernelRef guarded = executor.load(guarded_program()).value();
   std::vector<float> x = std::vector<float>(8, 1.f), out = std::vector<float>(8, 5.f);
   std::vector<double> doubles = std::vector<double>(8);
   std::vector<int8_t> bytes = std::vector<int8_t>(3);
@@ -152,6 +163,12 @@ const Case kCases[] = {
                        Argument::scalar(1.f)});
      },
      ErrorCode::out_of_range, "this grid accesses element 7 of array 'x', which has 7"},
+    {"an n beyond the array",
+     [](Fixture& f) {
+       return f.executor.launch(*f.guarded, {{1, 1, 1}, {64, 1, 1}},
+                                {f.to(), Argument::scalar(uint32_t{9})});
+     },
+     ErrorCode::out_of_range, "this grid accesses element 8 of array 'out', which has 8"},
     {"a block without threads",
      [](Fixture& f) {
        return with_shape(f, {1, 1, 1}, {0, 1, 1}, 0);
