@@ -40,6 +40,10 @@ const std::set<std::string, std::less<>> kReordered = {"Conv",
                                                        "MultiHeadAttention",
                                                        "LayerNormalization",
                                                        "SkipLayerNormalization"};
+// Activations that a pass gives to a kernel of their own, which rounds otherwise.
+const std::set<std::string, std::less<>> kActivations = {
+    "Elu",      "Celu",      "Selu",        "Sigmoid",   "Tanh",     "Swish", "Gelu", "FastGelu",
+    "BiasGelu", "QuickGelu", "HardSigmoid", "HardSwish", "Softplus", "Mish",  "Exp"};
 // Besides every operator whose result is not a float.
 const std::set<std::string, std::less<>> kJumps = {"Floor",
                                                    "Ceil",
@@ -296,7 +300,8 @@ class Drawer {
     }
     const bool differs = from.inexact || from.reordered;
     from.inexact |= kInexact.contains(entry.name) || entry.compose != nullptr;
-    from.reordered |= kReordered.contains(entry.name) || !entry.domain.empty();
+    from.reordered |= kReordered.contains(entry.name) || kActivations.contains(entry.name) ||
+                      !entry.domain.empty();
     for (size_t i = 0; i < wanted; ++i) {
       Known& known = chain_.known[node.outputs[i]];
       known = from;

@@ -19,7 +19,7 @@ using kernels::Value;
 struct Known {
   Value value;             // what it is on the chain's inputs
   bool inexact = false;    // behind a function that native code and interpreter round differently
-  bool reordered = false;  // behind a sum whose order a pass may change
+  bool reordered = false;  // behind a sum or activation that a pass may compute otherwise
   bool jumps = false;      // behind an operator that makes small differences large
 };
 
