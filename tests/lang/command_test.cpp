@@ -174,6 +174,8 @@ class Running {
     close(output_);
   }
 
+  bool started() const { return process_ > 0; }
+
   // Everything printed up to and with `text`; gives up when the program ends or says nothing for
   // 20 s.
   std::string until(const std::string& text) {
@@ -245,6 +247,7 @@ TEST_F(KernelsCommand, ShowsProgressAndCompilesInParallel) {
                   {HOLOGRAM_BIN_DIR "/hologram", "kernels", "compile",
                    HOLOGRAM_SOURCE_DIR "/kernels", "--emit", "asm", "-j", "1", "-o", "all"},
                   true);
+  if (!drawing.started()) GTEST_SKIP() << "this system gives no pseudo-terminals";
   const std::string drawn = drawing.until("as asm");
   EXPECT_THAT(drawn, testing::AllOf(HasSubstr("compiling kernels [====="), HasSubstr("100%"),
                                     HasSubstr("89 kernels as asm")));
