@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "backends/cpu/dense/channel_scale.h"
-#include "backends/cpu/dense/pool.h"
 #include "backends/cpu/kernels/fused.h"
-#include "backends/cpu/kernels/window.h"
+#include "backends/cpu/kernels/pooling.h"
 
 namespace hologram::kernels {
 
@@ -74,31 +73,12 @@ Status blocked_pool(KernelContext& c) {
   Dims out = {in[0], in[1]};
   for (int64_t d : w.output) out.push_back(d);
   HOLOGRAM_TRY(Tensor y, c.output(0, blocked_dims(out)));
-  auto at = [&](const Dims& dims, size_t axis, int64_t missing) {
-    return static_cast<size_t>(axis + rank < 2 ? missing : dims[axis + rank - 2]);
-  };
-  dense::pool({.kind = c.text("kind") == "max" ? dense::PoolKind::max : dense::PoolKind::average,
-               .layout = dense::Layout::blocked,
-               .batch = static_cast<size_t>(in[0]),
-               .channels = static_cast<size_t>(in[1]),
-               .in_height = at(w.input, 0, 1),
-               .in_width = at(w.input, 1, 1),
-               .out_height = at(w.output, 0, 1),
-               .out_width = at(w.output, 1, 1),
-               .kernel_height = at(w.size, 0, 1),
-               .kernel_width = at(w.size, 1, 1),
-               .stride_height = at(w.stride, 0, 1),
-               .stride_width = at(w.stride, 1, 1),
-               .pad_top = at(w.pad_begin, 0, 0),
-               .pad_left = at(w.pad_begin, 1, 0),
-               .pad_bottom = at(w.pad_end, 0, 0),
-               .pad_right = at(w.pad_end, 1, 0),
-               .dilation_height = at(w.dilation, 0, 1),
-               .dilation_width = at(w.dilation, 1, 1),
-               .include_pad = c.integer("count_include_pad") != 0,
-               .x = x.as<float>(),
-               .y = y.as<float>()},
-              c.threads());
+  dense::Pool pool = dense_pool(c, w, in[0], in[1]);
+  pool.kind = c.text("kind") == "max" ? dense::PoolKind::max : dense::PoolKind::average;
+  pool.layout = dense::Layout::blocked;
+  pool.x = x.as<float>();
+  pool.y = y.as<float>();
+  dense::pool(pool, c.threads());
   return {};
 }
 

@@ -8,12 +8,36 @@
 #include <cmath>
 #include <limits>
 
-#include "backends/cpu/dense/pool.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
-#include "backends/cpu/kernels/window.h"
 
 namespace hologram::kernels {
+
+backends::dense::Pool dense_pool(const KernelContext& c, const Window& w, int64_t batch,
+                                 int64_t channels) {
+  const size_t rank = w.input.rank();
+  auto at = [&](const Dims& dims, size_t axis, int64_t missing) {
+    return static_cast<size_t>(axis + rank < 2 ? missing : dims[axis + rank - 2]);
+  };
+  return {.batch = static_cast<size_t>(batch),
+          .channels = static_cast<size_t>(channels),
+          .in_height = at(w.input, 0, 1),
+          .in_width = at(w.input, 1, 1),
+          .out_height = at(w.output, 0, 1),
+          .out_width = at(w.output, 1, 1),
+          .kernel_height = at(w.size, 0, 1),
+          .kernel_width = at(w.size, 1, 1),
+          .stride_height = at(w.stride, 0, 1),
+          .stride_width = at(w.stride, 1, 1),
+          .pad_top = at(w.pad_begin, 0, 0),
+          .pad_left = at(w.pad_begin, 1, 0),
+          .pad_bottom = at(w.pad_end, 0, 0),
+          .pad_right = at(w.pad_end, 1, 0),
+          .dilation_height = at(w.dilation, 0, 1),
+          .dilation_width = at(w.dilation, 1, 1),
+          .include_pad = c.integer("count_include_pad") != 0};
+}
+
 namespace {
 
 Result<Window> pool_window(const KernelContext& c) {
@@ -46,31 +70,11 @@ bool pool_dense(KernelContext& c, const Window& w, const Tensor& x, const Tensor
                 backends::dense::PoolKind kind) {
   const size_t rank = w.input.rank();
   if (x.dtype != DType::f32 || rank > 2 || y.count() == 0) return false;
-  auto at = [&](const Dims& dims, size_t axis, int64_t missing) {
-    const int64_t value = axis + rank < 2 ? missing : dims[axis + rank - 2];
-    return static_cast<size_t>(value);
-  };
-  backends::dense::pool({.kind = kind,
-                         .batch = static_cast<size_t>(x.dims[0]),
-                         .channels = static_cast<size_t>(x.dims[1]),
-                         .in_height = at(w.input, 0, 1),
-                         .in_width = at(w.input, 1, 1),
-                         .out_height = at(w.output, 0, 1),
-                         .out_width = at(w.output, 1, 1),
-                         .kernel_height = at(w.size, 0, 1),
-                         .kernel_width = at(w.size, 1, 1),
-                         .stride_height = at(w.stride, 0, 1),
-                         .stride_width = at(w.stride, 1, 1),
-                         .pad_top = at(w.pad_begin, 0, 0),
-                         .pad_left = at(w.pad_begin, 1, 0),
-                         .pad_bottom = at(w.pad_end, 0, 0),
-                         .pad_right = at(w.pad_end, 1, 0),
-                         .dilation_height = at(w.dilation, 0, 1),
-                         .dilation_width = at(w.dilation, 1, 1),
-                         .include_pad = c.integer("count_include_pad") != 0,
-                         .x = x.as<float>(),
-                         .y = y.as<float>()},
-                        c.threads());
+  backends::dense::Pool pool = dense_pool(c, w, x.dims[0], x.dims[1]);
+  pool.kind = kind;
+  pool.x = x.as<float>();
+  pool.y = y.as<float>();
+  backends::dense::pool(pool, c.threads());
   return true;
 }
 

@@ -1,9 +1,16 @@
 // The families of pools that have files of their own.
 #pragma once
 
+#include "backends/cpu/dense/pool.h"
 #include "backends/cpu/kernels/kernel.h"
+#include "backends/cpu/kernels/window.h"
 
 namespace hologram::kernels {
+
+// A window of one or two axes as the dense kernels take it, with the attribute count_include_pad;
+// kind, layout and data are the caller's to set.
+backends::dense::Pool dense_pool(const KernelContext& c, const Window& w, int64_t batch,
+                                 int64_t channels);
 
 // One number from each plane: GlobalAveragePool, GlobalMaxPool, GlobalLpPool.
 Status global_average_pool(KernelContext& c);
