@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "compiler/compile.h"
 #include "onnx/model.h"
@@ -25,7 +26,11 @@ Result<Tensor> widened(const Tensor& tensor) {
 }
 
 Status widen(graph::Graph& graph) {
+  std::set<graph::ValueId> narrow;  // of Resize, the standard wants f32 whatever the image is
+  for (const graph::Node& node : graph.nodes)
+    if (node.op == "Resize") narrow.insert({node.input(1), node.input(2)});
   for (graph::ValueId id = 0; id < graph.value_count(); ++id) {
+    if (narrow.contains(id)) continue;
     graph::ValueInfo& info = graph.value(id);
     if (info.type.is_tensor() && info.type.dtype == DType::f32) info.type.dtype = DType::f64;
     if (info.constant && info.constant->dtype == DType::f32) {

@@ -46,6 +46,9 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
 
   const float* b = tile.b + column;
   const size_t b_stride = tile.b_stride;
+  HWY_ALIGN float parts[kRows * kVectors * kLanes];
+  size_t part = 0;
+  bool in_parts = false;
   for (size_t t = 0; t < tile.tap_count; ++t) {
     const float* a = tile.a + tile.taps[t];
     for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
@@ -61,9 +64,27 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
           for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(as, bs[v], sums[r][v]);
         }
       }
+      if (++part != tile.part) continue;
+      part = 0;
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < kVectors; ++v) {
+          float* at = parts + (r * kVectors + v) * kLanes;
+          hn::Store(in_parts ? hn::Add(sums[r][v], hn::Load(d, at)) : sums[r][v], d, at);
+          sums[r][v] = hn::Zero(d);
+        }
+      in_parts = true;
     }
   }
 
+  if (in_parts) {
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v)
+        sums[r][v] = hn::Add(sums[r][v], hn::Load(d, parts + (r * kVectors + v) * kLanes));
+  }
   if (!strip.direct) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r)
