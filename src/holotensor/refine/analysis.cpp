@@ -68,7 +68,7 @@ void measure_centroids(Analysis& analysis) {
       const bool grid = !model.format.integer && model.format.low_bits == 0;
       const int width = std::bit_width(split.magnitude[i]);
       const double half_ulp =
-          grid && width > 0 ? std::ldexp(0.5, width - model.format.significant) : 0.5;
+          grid && width > 0 ? power_of_two(width - model.format.significant - 1) : 0.5;
       for (unsigned depth = 1; depth <= kCentroidDepths && depth < window.planes; ++depth) {
         const unsigned cell_bits = window.planes - depth;
         const uint32_t cell = split.magnitude[i] >> cell_bits;

@@ -37,8 +37,9 @@ struct CodedStream {
   std::span<const std::byte> bytes;  // size is a multiple of kLanes
   uint8_t level = 0;                 // is_coded()
 };
-// Appends the section to `out`; nothing for no streams.
-void encode_section(std::span<const CodedStream> streams, std::vector<std::byte>& out);
+// Appends the section to `out`; nothing for no streams. `scratch` is kept between calls.
+void encode_section(std::span<const CodedStream> streams, std::vector<uint16_t>& scratch,
+                    std::vector<std::byte>& out);
 
 // Reads a section's streams in order. Never reads outside `section`; what a damaged section gives
 // is noise, which finished() reports.

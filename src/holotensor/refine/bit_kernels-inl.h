@@ -111,5 +111,11 @@ uint64_t accumulate(const uint64_t* before, const uint64_t* plane, size_t begin,
   return ones;
 }
 
+uint64_t count(const uint64_t* words, size_t begin, size_t end) {
+  uint64_t ones = 0;
+  for (size_t w = begin; w < end; ++w) ones += count_ones(words[w]);
+  return ones;
+}
+
 }  // namespace
 }  // namespace hologram::holotensor::refine

@@ -29,7 +29,7 @@ uint64_t extract(uint64_t word, uint64_t mask) {
 
 namespace hologram::holotensor::refine {
 
-const BitKernels kPortableBitKernels{split, merge, accumulate};
+const BitKernels kPortableBitKernels{split, merge, accumulate, count};
 
 #if defined(__x86_64__)
 extern const BitKernels kBmi2BitKernels;

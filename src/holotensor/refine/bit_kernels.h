@@ -49,6 +49,8 @@ struct BitKernels {
   // significant = before | plane; returns the number of ones. `before` may be null.
   uint64_t (*accumulate)(const uint64_t* before, const uint64_t* plane, size_t begin, size_t end,
                          uint64_t* significant);
+  // The number of ones.
+  uint64_t (*count)(const uint64_t* words, size_t begin, size_t end);
 };
 
 const BitKernels& bit_kernels();

@@ -19,7 +19,7 @@ uint64_t extract(uint64_t word, uint64_t mask) { return _pext_u64(word, mask); }
 namespace hologram::holotensor::refine {
 
 extern const BitKernels kBmi2BitKernels;
-const BitKernels kBmi2BitKernels{split, merge, accumulate};
+const BitKernels kBmi2BitKernels{split, merge, accumulate, count};
 
 }  // namespace hologram::holotensor::refine
 #endif

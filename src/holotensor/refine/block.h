@@ -94,6 +94,10 @@ class Block {
     uint32_t words = 0;
     bool always_flat = false;  // encoder: contexts have stopped paying
   };
+  struct EncodeBuffers {
+    std::vector<uint16_t> words;
+    std::vector<std::byte> section;
+  };
   class StreamWriter;
   class StreamReader;
 
@@ -102,19 +106,26 @@ class Block {
   void add_exception(Exception exception);
   PlaneMasks masks(unsigned plane) const;
   void update_significance(ClassState& state, unsigned plane);
-  uint64_t* plane(unsigned i) { return planes_.data() + size_t{i} * words_; }
-  const uint64_t* significant(unsigned i) const { return significant_.data() + size_t{i} * words_; }
+  uint64_t* plane(unsigned i) { return planes_.data() + i * stride_; }
+  const uint64_t* significant(unsigned i) const { return significant_.data() + i * stride_; }
   unsigned group_elements(unsigned group) const;
 
   void encode_head(StreamWriter& writer);
   void encode_tail(std::vector<std::byte>& out) const;
   Status decode_head(StreamReader& reader);
   Status decode_tail(std::span<const std::byte> chunk);
-  Status complete_group(unsigned group, size_t& tail_bit, size_t& low_byte, uint32_t* magnitude,
-                        float* carriers) const;
+  class TailReader;
+  // The live elements of a word whose leading one came too late for the planes.
+  uint64_t late(unsigned word) const;
+  Status complete_group(unsigned group, TailReader& tail, size_t& low_byte,
+                        const uint32_t* magnitude, float* carriers) const;
+  Status complete_codes(unsigned group, TailReader& tail, std::byte* codes) const;
+  Status store_codes(std::span<std::byte> out) const;
+  Status store_carriers_of_groups(DType type, std::span<std::byte> out) const;
 
   const TensorModel* model_ = nullptr;
   unsigned elements_ = 0, groups_ = 0, words_ = 0;
+  size_t stride_ = 0;    // words from one plane to the next
   unsigned layers_ = 0;  // decoded so far
   bool masked_ = false;  // live_ is in use
   bool has_zeros_ = false;
@@ -122,6 +133,7 @@ class Block {
   std::vector<ClassState> states_;  // by class, up to the largest present
   std::vector<uint64_t> planes_, significant_, negative_, live_, zeros_, excepted_, scratch_;
   std::vector<Exception> exceptions_;
+  EncodeBuffers buffers_;
   std::span<const std::byte> source_;                 // encoding
   std::span<const std::byte> tail_bits_, low_bytes_;  // decoding
   std::vector<std::byte> low_storage_;

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "holotensor/fragment.h"
@@ -112,6 +110,14 @@ Status Block::decode(std::span<const std::byte> chunk) {
                             &tap);
     }
     const uint64_t done = i >= significant_bits ? state.significant[i - significant_bits] : 0;
+    if (levels.flat && levels.level[0] == kAllZeros) {
+      // Planes below the smallest number of a type, most often.
+      for (const Range range : state.ranges)
+        std::fill(plane(i) + range.begin, plane(i) + range.end, 0);
+      update_significance(state, i);
+      reader.reset_buffers();
+      continue;
+    }
     BitTap taps[kContexts];
     if (levels.flat) {
       HOLOGRAM_TRY(taps[0], reader.tap(levels.level[0], state.live - done));
@@ -147,109 +153,6 @@ Status Block::decode_tail(std::span<const std::byte> chunk) {
       return fail(ErrorCode::corrupt, "{} low bytes for {} elements", low_bytes_.size(), live);
   }
   if (!in.done()) return fail(ErrorCode::corrupt, "a tail of the wrong size");
-  return {};
-}
-
-// Adds what planes left out: missing bits of small elements, and low bytes.
-Status Block::complete_group(unsigned group, size_t& tail_bit, size_t& low_byte,
-                             uint32_t* magnitude, float* carriers) const {
-  const NumberFormat& format = model_->format;
-  const Window window = model_->window(classes_[group]);
-  const size_t tail_end = tail_bits_.size() * 8;
-  const auto take = [&](unsigned count) -> uint32_t {
-    // At most 23 bits: a 32-bit load holds them from any bit.
-    uint32_t bits = 0;
-    const size_t byte = tail_bit / 8;
-    if (byte + 4 <= tail_bits_.size())
-      std::memcpy(&bits, tail_bits_.data() + byte, 4);
-    else
-      std::memcpy(&bits, tail_bits_.data() + byte, tail_bits_.size() - byte);
-    bits = (bits >> (tail_bit % 8)) & ((1u << count) - 1);
-    tail_bit += count;
-    return bits;
-  };
-  auto* bits = reinterpret_cast<uint32_t*>(carriers);
-  for (unsigned w = 0; w < kGroupWords; ++w) {
-    const unsigned word = group * kGroupWords + w;
-    const uint64_t live = masked_ ? live_[word] : ~uint64_t{0};
-    for (uint64_t rest = live & ~excepted_[word] & ~significant(kExtraPlanes)[word]; rest != 0;
-         rest &= rest - 1) {
-      const unsigned at = w * 64 + static_cast<unsigned>(std::countr_zero(rest));
-      const unsigned count =
-          magnitude[at] == 0 ? magnitude_bits(format) : missing_bits(window, magnitude[at]);
-      if (tail_end - tail_bit < count) return fail(ErrorCode::corrupt, "a tail that is too short");
-      const uint32_t low = take(count);
-      const uint32_t sign = bits[at] & 0x80000000;
-      if (magnitude[at] == 0) {
-        const uint32_t raw = low << format.low_bits;
-        float value;
-        std::byte element[4];
-        std::memcpy(element, &raw, 4);
-        HOLOGRAM_CHECK(to_f32(format.dtype, {element, format.bytes}, {&value, 1}));
-        bits[at] = std::bit_cast<uint32_t>(value) | sign;
-      } else {
-        const Scale scale(window.unit() - static_cast<int>(count));
-        const float value =
-            static_cast<float>(magnitude[at] << count | low) * scale.first * scale.second;
-        bits[at] = std::bit_cast<uint32_t>(value) | sign;
-      }
-    }
-    if (low_bytes_.empty()) continue;
-    if (live == ~uint64_t{0}) {
-      for (unsigned i = 0; i < 64; ++i)
-        bits[w * 64 + i] |= static_cast<uint32_t>(low_bytes_[low_byte + i]);
-      low_byte += 64;
-    } else {
-      for (uint64_t rest = live; rest != 0; rest &= rest - 1)
-        bits[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] |=
-            static_cast<uint32_t>(low_bytes_[low_byte++]);
-    }
-  }
-  return {};
-}
-
-Status Block::store(DType type, std::span<std::byte> out) const {
-  const NumberFormat& format = model_->format;
-  const bool exact = layers_ > model_->plane_layers;
-  const size_t width = size_of(type);
-  size_t tail_bit = 0, low_byte = 0;
-  uint32_t magnitude[kGroup];
-  float carriers[kGroup];
-  for (unsigned g = 0; g < groups_; ++g) {
-    const unsigned c = classes_[g], first = g * kGroupWords;
-    const unsigned depth = model_->depth(c, layers_);
-    if (depth > 0)
-      group_of_planes(planes_.data() + first, words_, model_->window(c).planes, depth, magnitude);
-    if (c == kEmptyClass) {
-      std::fill(carriers, carriers + kGroup, format.offset);
-    } else if (exact && !format.integer) {
-      exact_carriers(model_->window(c), magnitude, negative_.data() + first, carriers);
-      if (has_zeros_)
-        for (unsigned w = 0; w < kGroupWords; ++w)
-          for (uint64_t rest = zeros_[first + w]; rest != 0; rest &= rest - 1)
-            carriers[w * 64 + static_cast<unsigned>(std::countr_zero(rest))] = 0.0f;
-      HOLOGRAM_CHECK(complete_group(g, tail_bit, low_byte, magnitude, carriers));
-    } else {
-      approximate_group(*model_, c, layers_, magnitude, negative_.data() + first,
-                        has_zeros_ ? live_.data() + first : nullptr, carriers);
-    }
-    store_carriers(format, carriers, exact, type, group_elements(g),
-                   out.data() + size_t{g} * kGroup * width);
-  }
-  if (exact && tail_bits_.size() != (tail_bit + 7) / 8)
-    return fail(ErrorCode::corrupt, "a tail that is too long");
-  for (const Exception& exception : exceptions_) {
-    std::byte* to = out.data() + exception.position * width;
-    if (type == format.dtype) {
-      std::memcpy(to, &exception.bits, width);
-      continue;
-    }
-    float value;
-    std::byte element[4];
-    std::memcpy(element, &exception.bits, 4);
-    HOLOGRAM_CHECK(to_f32(format.dtype, {element, format.bytes}, {&value, 1}));
-    HOLOGRAM_CHECK(from_f32({&value, 1}, type, {to, width}));
-  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include "holotensor/fragment.h"
 #include "holotensor/refine/block_format.h"
 #include "holotensor/refine/block_streams.h"
+#include "holotensor/refine/small_float.h"
 
 namespace hologram::holotensor::refine {
 namespace {
@@ -41,13 +42,12 @@ uint32_t element_bits(std::span<const std::byte> source, unsigned bytes, size_t 
   return bits;
 }
 
-// One float's carrier: few are asked for.
+// One finite float's carrier: few are asked for.
 float carrier_of(const NumberFormat& format, uint32_t bits) {
   if (format.dtype == DType::f32) return std::bit_cast<float>(bits);
   if (format.dtype == DType::bf16) return std::bit_cast<float>(bits << 16);
-  float carrier = 0;
-  (void)to_f32(format.dtype, std::as_bytes(std::span(&bits, 1)).first(format.bytes), {&carrier, 1});
-  return carrier;
+  if (format.dtype == DType::f16) return f16_to_f32(static_cast<uint16_t>(bits));
+  return small_float_value(small_float_of(format.dtype), bits);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ void Block::split(std::span<const std::byte> source, std::span<const uint8_t> cl
     const std::byte* from = source.data() + size_t{g} * kGroup * format.bytes;
     load_carriers(format, from, group_elements(g), carriers);
     split_group(format, window, carriers, group);
-    planes_of_group(group.magnitude, window.planes, planes_.data() + first, words_);
+    planes_of_group(group.magnitude, window.planes, planes_.data() + first, stride_);
     for (unsigned w = 0; w < kGroupWords; ++w) {
       negative_[first + w] = group.negative[w];
       zeros_[first + w] = group.zero[w];
@@ -121,7 +121,7 @@ void Block::encode_head(StreamWriter& writer) {
 
 void Block::encode(unsigned layer, std::vector<std::byte>& out) {
   if (layer == model_->plane_layers) return encode_tail(out);
-  StreamWriter writer(scratch_);
+  StreamWriter writer(scratch_, buffers_);
   if (layer == 0) encode_head(writer);
   for (unsigned c = 0; c < states_.size() && c <= layer; ++c) {
     ClassState& state = states_[c];
@@ -146,6 +146,15 @@ void Block::encode(unsigned layer, std::vector<std::byte>& out) {
       uint64_t* begin = sink.out;
       split_all(negative_.data(), {.live = masks(0).live}, true, &sink);
       writer.add(begin, sink, settle(choose_level(sink.ones, sink.bits), sink.bits).level);
+    }
+    uint64_t ones_of_plane = 0;
+    for (const Range range : state.ranges)
+      ones_of_plane += bit_kernels().count(plane(i), range.begin, range.end);
+    if (ones_of_plane == 0) {  // below the smallest number of the type, most often
+      writer.head().put(uint8_t{0});
+      writer.head().put(kAllZeros);
+      update_significance(state, i);
+      continue;
     }
     const bool may_split = i >= 1 && i <= kExtraPlanes + 1 && !state.always_flat;
     BitSink sinks[kContexts];

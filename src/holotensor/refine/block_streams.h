@@ -11,8 +11,9 @@ namespace hologram::holotensor::refine {
 // Levels go to `head`; streams to a coded or a raw section in the order they were added.
 class Block::StreamWriter {
  public:
-  // `scratch` holds the bits of all streams of one chunk.
-  explicit StreamWriter(std::vector<uint64_t>& scratch) : next_(scratch.data()) {}
+  // `bits` has room for all streams of one chunk; `buffers` are kept from one to the next.
+  StreamWriter(std::vector<uint64_t>& bits, EncodeBuffers& buffers)
+      : next_(bits.data()), buffers_(buffers) {}
 
   ByteWriter head() { return ByteWriter(head_); }
 
@@ -33,17 +34,18 @@ class Block::StreamWriter {
   }
 
   void finish(std::vector<std::byte>& out) {
-    std::vector<std::byte> section;
-    encode_section(coded_, section);
+    buffers_.section.clear();
+    encode_section(coded_, buffers_.words, buffers_.section);
     ByteWriter writer(out);
-    writer.varint(section.size());
+    writer.varint(buffers_.section.size());
     writer.bytes(head_);
-    writer.bytes(section);
+    writer.bytes(buffers_.section);
     for (const auto raw : raw_) writer.bytes(raw);
   }
 
  private:
   uint64_t* next_;
+  EncodeBuffers& buffers_;
   std::vector<std::byte> head_;
   std::vector<CodedStream> coded_;
   std::vector<std::span<const std::byte>> raw_;

@@ -31,8 +31,9 @@ TEST(Bernoulli, ComesNearTheEntropy) {
     const auto bytes = biased_bytes(1 << 14, p, 3, &ones);
     const LevelChoice choice = choose_level(ones, bytes.size() * 8);
     ASSERT_TRUE(is_coded(choice.level)) << p;
+    std::vector<uint16_t> scratch;
     std::vector<std::byte> section;
-    encode_section(std::vector<CodedStream>{{bytes, choice.level}}, section);
+    encode_section(std::vector<CodedStream>{{bytes, choice.level}}, scratch, section);
     const double entropy = -p * std::log2(p) - (1 - p) * std::log2(1 - p);
     EXPECT_LT(static_cast<double>(section.size() - 32) / static_cast<double>(bytes.size()),
               entropy + 0.025)
@@ -50,8 +51,9 @@ TEST(Bernoulli, StreamsOfOneSectionComeBackInOrder) {
   }
   for (unsigned level = 0; level < kLevels; ++level)
     coded.push_back({streams[level], static_cast<uint8_t>(level)});
+  std::vector<uint16_t> scratch;
   std::vector<std::byte> section;
-  encode_section(coded, section);
+  encode_section(coded, scratch, section);
   SectionDecoder decoder(section);
   for (unsigned level = 0; level < kLevels; ++level) {
     std::vector<std::byte> back(streams[level].size());
@@ -64,8 +66,9 @@ TEST(Bernoulli, StreamsOfOneSectionComeBackInOrder) {
 TEST(Bernoulli, DamageIsNoticed) {
   uint64_t ones;
   const auto bytes = biased_bytes(512, 0.2, 9, &ones);
+  std::vector<uint16_t> scratch;
   std::vector<std::byte> section;
-  encode_section(std::vector<CodedStream>{{bytes, 24}}, section);
+  encode_section(std::vector<CodedStream>{{bytes, 24}}, scratch, section);
   std::vector<std::byte> out(bytes.size());
   for (size_t cut = 0; cut < section.size(); ++cut) {
     SectionDecoder decoder{std::span(section).first(cut)};

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "holotensor/refine/small_float.h"
+
 #ifndef HOLOGRAM_REFINE_CELLS
 #define HOLOGRAM_REFINE_CELLS
 namespace hologram::holotensor::refine {
@@ -16,15 +18,6 @@ struct Cells {
   float open_ulp, exact_ulp;
   const float* centroid;
 };
-// How the seven magnitude bits m of an fp8 become an f32: (m << shift) + rebias from the smallest
-// normal number on, m * unit below it.
-struct SmallFloat {
-  int shift;
-  uint32_t rebias;
-  float unit;
-  uint32_t first_special;  // magnitudes from here on are infinite or no number
-  uint32_t special_code;   // and so is this one; above 255: none
-};
 }  // namespace hologram::holotensor::refine
 #endif
 
@@ -32,6 +25,8 @@ struct SmallFloat {
 #define HWY_TARGET_INCLUDE "holotensor/refine/lane_kernels.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "holotensor/refine/plane_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::holotensor::refine {
@@ -42,25 +37,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::CappedTag<float, 16>;
 using U32 = hn::Rebind<uint32_t, F32>;
 using I32 = hn::Rebind<int32_t, F32>;
-
-// The mask of the `v`-th vector of a word, straight from memory where it begins at a byte.
-template <class D>
-HWY_INLINE hn::Mask<D> mask_of(D d, const uint64_t* word, size_t v) {
-  const size_t lanes = hn::Lanes(d);
-  if (lanes >= 8)
-    return hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(word) + v * lanes / 8);
-  const uint64_t shifted = *word >> (v * lanes);
-  return hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&shifted));
-}
-
-template <class D>
-HWY_INLINE uint64_t bits_of_mask(D d, hn::Mask<D> mask, size_t v) {
-  uint8_t bits[8] = {};
-  hn::StoreMaskBits(d, mask, bits);
-  uint64_t word;
-  memcpy(&word, bits, 8);
-  return word << (v * hn::Lanes(d));
-}
 
 void LoadBf16(const std::byte* from, float* out) {
   const F32 f;
@@ -119,44 +95,22 @@ void LoadFp8(const SmallFloat& format, const std::byte* from, float* out) {
   const I32 s;
   const hn::Rebind<uint8_t, F32> narrow;
   const auto* in = reinterpret_cast<const uint8_t*>(from);
-  const auto rebias = hn::Set(u, format.rebias);
-  const auto first_normal = hn::Set(s, 1 << (23 - format.shift));
+  const auto rebias = hn::Set(u, format.rebias());
+  const auto unit = hn::Set(f, Scale::power(format.unit()));
+  const auto first_normal = hn::Set(s, 1 << format.mantissa);
   const auto last_number = hn::Set(s, static_cast<int32_t>(format.first_special) - 1);
   const auto special_code = hn::Set(s, static_cast<int32_t>(format.special_code));
   for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
     const auto code = hn::PromoteTo(s, hn::LoadU(narrow, in + i));
     const auto magnitude = hn::And(code, hn::Set(s, 0x7f));
     const auto sign = hn::ShiftLeft<24>(hn::BitCast(u, hn::AndNot(hn::Set(s, 0x7f), code)));
-    const auto normal =
-        hn::BitCast(f, hn::Add(hn::ShiftLeftSame(hn::BitCast(u, magnitude), format.shift), rebias));
-    const auto small = hn::Mul(hn::ConvertTo(f, magnitude), hn::Set(f, format.unit));
+    const auto normal = hn::BitCast(
+        f, hn::Add(hn::ShiftLeftSame(hn::BitCast(u, magnitude), format.shift()), rebias));
+    const auto small = hn::Mul(hn::ConvertTo(f, magnitude), unit);
     const auto is_small = hn::RebindMask(f, hn::Lt(magnitude, first_normal));
     const auto value = hn::Or(hn::IfThenElse(is_small, small, normal), hn::BitCast(f, sign));
     const auto special = hn::Or(hn::Gt(magnitude, last_number), hn::Eq(code, special_code));
     hn::StoreU(hn::IfThenElse(hn::RebindMask(f, special), hn::NaN(f), value), f, out + i);
-  }
-}
-
-// The reverse, for carriers that are such numbers.
-void StoreFp8(const SmallFloat& format, const float* carriers, std::byte* to) {
-  const F32 f;
-  const U32 u;
-  const I32 s;
-  const hn::Rebind<uint8_t, F32> narrow;
-  auto* out = reinterpret_cast<uint8_t*>(to);
-  const auto rebias = hn::Set(u, format.rebias);
-  const auto per_unit = hn::Set(f, 1 / format.unit);
-  const auto first_normal = hn::Set(f, format.unit * static_cast<float>(1 << (23 - format.shift)));
-  for (size_t i = 0; i < kGroup; i += hn::Lanes(f)) {
-    const auto value = hn::LoadU(f, carriers + i);
-    const auto whole = hn::Abs(value);
-    const auto normal = hn::ShiftRightSame(hn::Sub(hn::BitCast(u, whole), rebias), format.shift);
-    const auto small = hn::BitCast(u, hn::ConvertTo(s, hn::Mul(whole, per_unit)));
-    const auto is_small = hn::RebindMask(u, hn::Lt(whole, first_normal));
-    const auto sign = hn::And(hn::ShiftRight<24>(hn::BitCast(u, value)), hn::Set(u, 0x80));
-    const auto code = hn::Or(hn::IfThenElse(is_small, small, normal), sign);
-    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(s, hn::And(code, hn::Set(u, 0xff)))), narrow,
-               out + i);
   }
 }
 
@@ -262,20 +216,6 @@ void Split(uint32_t low_mask, float limit, Scale scale, const float* carriers, G
   }
 }
 
-// Planes of 64 integers of type T, which has room for all of them.
-template <typename T>
-HWY_INLINE void planes_of_word(const T* values, unsigned planes, uint64_t* out, size_t stride) {
-  const hn::CappedTag<T, 64 / sizeof(T)> d;
-  const size_t lanes = hn::Lanes(d);
-  for (unsigned i = 0; i < planes; ++i) {
-    const auto bit = hn::Set(d, static_cast<T>(T{1} << (planes - 1 - i)));
-    uint64_t word = 0;
-    for (size_t v = 0; v < 64 / lanes; ++v)
-      word |= bits_of_mask(d, hn::TestBit(hn::LoadU(d, values + v * lanes), bit), v);
-    out[i * stride] = word;
-  }
-}
-
 void ToPlanes(const uint32_t* magnitude, unsigned planes, uint64_t* out, size_t stride) {
   const I32 s;
   const hn::Rebind<uint16_t, I32> half;
@@ -293,48 +233,15 @@ void ToPlanes(const uint32_t* magnitude, unsigned planes, uint64_t* out, size_t 
   }
 }
 
-// One word of planes as integers of type T, which has room for all of them. Four vectors at a time
-// keep the sums in registers.
-template <typename T>
-HWY_INLINE void word_of_planes(const uint64_t* planes, size_t stride, unsigned count,
-                               unsigned depth, T* out) {
-  const hn::CappedTag<T, 64 / sizeof(T)> d;
-  const size_t lanes = hn::Lanes(d);
-  constexpr size_t kAtOnce = hn::MaxLanes(decltype(d)()) >= 32 ? 2 : 4;
-  for (size_t v = 0; v < 64 / lanes; v += kAtOnce) {
-    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    for (unsigned i = 0; i < depth; ++i) {
-      const uint64_t* word = planes + i * stride;
-      const auto bit = hn::Set(d, static_cast<T>(T{1} << (count - 1 - i)));
-      s0 = hn::Or(s0, hn::IfThenElseZero(mask_of(d, word, v), bit));
-      s1 = hn::Or(s1, hn::IfThenElseZero(mask_of(d, word, v + 1), bit));
-      if (kAtOnce == 2) continue;
-      s2 = hn::Or(s2, hn::IfThenElseZero(mask_of(d, word, v + 2), bit));
-      s3 = hn::Or(s3, hn::IfThenElseZero(mask_of(d, word, v + 3), bit));
-    }
-    hn::StoreU(s0, d, out + v * lanes);
-    hn::StoreU(s1, d, out + (v + 1) * lanes);
-    if (kAtOnce == 2) continue;
-    hn::StoreU(s2, d, out + (v + 2) * lanes);
-    hn::StoreU(s3, d, out + (v + 3) * lanes);
-  }
-}
-
 void FromPlanes(const uint64_t* planes, size_t stride, unsigned count, unsigned depth,
                 uint32_t* magnitude) {
-  if (count > 16) {
-    for (size_t w = 0; w < kGroupWords; ++w)
-      word_of_planes<uint32_t>(planes + w, stride, count, depth, magnitude + w * 64);
-    return;
-  }
+  if (count > 16) return integers_of_planes<uint32_t>(planes, stride, count, depth, magnitude);
   const U32 u;
   const hn::Rebind<uint16_t, U32> half;
-  uint16_t narrow[64];
-  for (size_t w = 0; w < kGroupWords; ++w) {
-    word_of_planes<uint16_t>(planes + w, stride, count, depth, narrow);
-    for (size_t i = 0; i < 64; i += hn::Lanes(u))
-      hn::StoreU(hn::PromoteTo(u, hn::LoadU(half, narrow + i)), u, magnitude + w * 64 + i);
-  }
+  uint16_t narrow[kGroup];
+  integers_of_planes<uint16_t>(planes, stride, count, depth, narrow);
+  for (size_t i = 0; i < kGroup; i += hn::Lanes(u))
+    hn::StoreU(hn::PromoteTo(u, hn::LoadU(half, narrow + i)), u, magnitude + i);
 }
 
 // Applies `units_of(magnitudes) -> f32 vector`, the scale and the sign to a group.
@@ -487,7 +394,6 @@ HWY_EXPORT(LoadF16);
 HWY_EXPORT(LoadI8);
 HWY_EXPORT(LoadU8);
 HWY_EXPORT(LoadFp8);
-HWY_EXPORT(StoreFp8);
 HWY_EXPORT(Statistics);
 HWY_EXPORT(Split);
 HWY_EXPORT(ToPlanes);
@@ -502,29 +408,6 @@ HWY_EXPORT(StoreBf16);
 HWY_EXPORT(StoreF16);
 HWY_EXPORT(StoreI8);
 HWY_EXPORT(StoreU8);
-
-namespace {
-
-SmallFloat small_float_of(DType type) {
-  const auto format = [](int mantissa, int bias, uint32_t first_special, uint32_t special_code) {
-    return SmallFloat{23 - mantissa, static_cast<uint32_t>(127 - bias) << 23,
-                      Scale::power(1 - bias - mantissa), first_special, special_code};
-  };
-  switch (type) {
-    case DType::f8e4m3fn:
-      return format(3, 7, 0x7f, 256);
-    case DType::f8e4m3fnuz:
-      return format(3, 8, 0x80, 0x80);
-    case DType::f8e5m2:
-      return format(2, 15, 0x7c, 256);
-    default:
-      return format(2, 16, 0x80, 0x80);  // f8e5m2fnuz
-  }
-}
-
-bool is_fp8(DType type) { return type >= DType::f8e4m3fn && type <= DType::f8e5m2fnuz; }
-
-}  // namespace
 
 void load_carriers(const NumberFormat& format, const std::byte* from, size_t count, float* out) {
   switch (format.dtype) {
@@ -549,7 +432,7 @@ void load_carriers(const NumberFormat& format, const std::byte* from, size_t cou
         return HWY_DYNAMIC_DISPATCH(LoadFp8)(small_float_of(format.dtype), from, out);
       break;
   }
-  std::byte padded[kGroup * 2] = {};
+  std::byte padded[kGroup * 4] = {};
   std::memcpy(padded, from, count * format.bytes);
   load_carriers(format, padded, kGroup, out);
   std::fill(out + count, out + kGroup, 0.0f);  // an integer's zero is no zero carrier
@@ -561,7 +444,8 @@ GroupStatistics group_statistics(const float* carriers) {
 
 void split_group(const NumberFormat& format, const Window& window, const float* carriers,
                  GroupSplit& out) {
-  const float limit = window.top >= 127 ? HUGE_VALF : std::ldexp(1.0f, window.top + 1);
+  const float limit =
+      window.top >= 127 ? HUGE_VALF : static_cast<float>(power_of_two(window.top + 1));
   HWY_DYNAMIC_DISPATCH(Split)
   ((1u << format.low_bits) - 1, limit, Scale(-window.unit()), carriers, out);
 }
@@ -592,7 +476,7 @@ Cells cells_of(const NumberFormat& format, const Window& window, unsigned depth,
   // u, and their middle is (s - u) / 2. Where low bits follow the planes there is no such grid, and
   // an element known to its last plane is still open by u.
   const float half_ulp =
-      format.integer ? 0.0f : std::ldexp(0.5f, 1 - static_cast<int>(format.significant));
+      format.integer ? 0.0f : Scale::power(-static_cast<int>(format.significant));
   cells.open_ulp = format.low_bits > 0 ? 0.0f : -half_ulp;
   cells.exact_ulp = format.low_bits > 0 ? half_ulp : 0.0f;
   return cells;
@@ -611,7 +495,7 @@ GroupError approximation_error(const NumberFormat& format, const Window& window,
                                const float* centroid, const GroupSplit& split) {
   GroupError error;
   HWY_DYNAMIC_DISPATCH(CellErrors)(cells_of(format, window, depth, centroid), split, error);
-  const double unit = std::ldexp(1.0, window.unit());
+  const double unit = power_of_two(window.unit());
   return {error.squares * unit * unit, error.largest * unit};
 }
 
@@ -626,7 +510,7 @@ GroupError weighted_error(const NumberFormat& format, const Window& window, unsi
   GroupError error;
   HWY_DYNAMIC_DISPATCH(WeightedCellErrors)
   (cells_of(format, window, depth, centroid), split, counts, error);
-  const double unit = std::ldexp(1.0, window.unit());
+  const double unit = power_of_two(window.unit());
   return {error.squares * unit * unit, error.largest * unit};
 }
 
@@ -636,8 +520,8 @@ GroupError weighted_squares(const float* values, const uint32_t* counts) {
   return error;
 }
 
-void store_carriers(const NumberFormat& format, const float* carriers, bool exact, DType type,
-                    size_t count, std::byte* to) {
+void store_carriers(const NumberFormat& format, const float* carriers, DType type, size_t count,
+                    std::byte* to) {
   if (count == kGroup && format.integer && type == DType::i8) {
     HWY_DYNAMIC_DISPATCH(StoreI8)(carriers, to);
   } else if (count == kGroup && format.integer && type == DType::u8) {
@@ -646,11 +530,6 @@ void store_carriers(const NumberFormat& format, const float* carriers, bool exac
     float values[kGroup];
     for (size_t i = 0; i < count; ++i) values[i] = carriers[i] - format.offset;
     (void)from_f32({values, count}, type, {to, bytes_for(type, count)});
-  } else if (exact && is_fp8(type)) {
-    std::byte codes[kGroup];
-    std::byte* all = count == kGroup ? to : codes;  // carriers past the end are zero
-    HWY_DYNAMIC_DISPATCH(StoreFp8)(small_float_of(type), carriers, all);
-    if (all == codes) std::memcpy(to, codes, count);
   } else if (count == kGroup && type == DType::bf16) {
     HWY_DYNAMIC_DISPATCH(StoreBf16)(carriers, to);
   } else if (count == kGroup && type == DType::f16) {

@@ -17,16 +17,6 @@ struct GroupStatistics {
   unsigned nonzero = 0;
 };
 
-// 2^exponent in two factors, so that neither over- nor underflows.
-struct Scale {
-  float first, second;
-  explicit Scale(int exponent)
-      : first(power(exponent / 2)), second(power(exponent - exponent / 2)) {}
-  static float power(int exponent) {  // -126 .. 127
-    return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
-  }
-};
-
 // What split_group() finds in a group.
 struct GroupSplit {
   uint32_t magnitude[kGroup];  // in units of the window's last plane; 0 for exceptions
@@ -73,9 +63,8 @@ GroupError weighted_error(const NumberFormat& format, const Window& window, unsi
                           const float* centroid, const GroupSplit& split, const uint32_t* counts);
 GroupError weighted_squares(const float* values, const uint32_t* counts);
 
-// Carriers into elements of `type`, which is the format's own type, f32, f16 or bf16. `exact`: the
-// carriers are those of elements, so that the own type's bits come back.
-void store_carriers(const NumberFormat& format, const float* carriers, bool exact, DType type,
-                    size_t count, std::byte* to);
+// Carriers into elements of `type`, which is the format's own type, f32, f16 or bf16.
+void store_carriers(const NumberFormat& format, const float* carriers, DType type, size_t count,
+                    std::byte* to);
 
 }  // namespace hologram::holotensor::refine

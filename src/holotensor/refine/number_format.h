@@ -5,6 +5,7 @@
 // code is spent on a negative zero). A carrier's magnitude is read as binary planes, highest first.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 
@@ -78,5 +79,20 @@ inline Window window_of(const NumberFormat& format, int largest, unsigned scale_
     window.planes = static_cast<unsigned>(window.top) + 1;
   return window;
 }
+
+// 2^exponent, from -1022 to 1023: much faster than std::ldexp.
+inline double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
+// 2^exponent in two factors, so that neither over- nor underflows.
+struct Scale {
+  float first, second;
+  explicit Scale(int exponent)
+      : first(power(exponent / 2)), second(power(exponent - exponent / 2)) {}
+  static float power(int exponent) {  // -126 .. 127
+    return std::bit_cast<float>(static_cast<uint32_t>(exponent + 127) << 23);
+  }
+};
 
 }  // namespace hologram::holotensor::refine
