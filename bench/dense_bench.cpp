@@ -282,8 +282,9 @@ void bench_bf16(const char* name, Bf16Parts parts, size_t m, size_t n, size_t k,
 }
 
 void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
-                     ThreadPool& pool) {
-  if (!wanted("attention")) return;
+                     ThreadPool& pool, size_t parts) {
+  const char* name = parts == 2 ? "attention fast" : parts == 1 ? "attention bf16" : "attention";
+  if (!wanted(name)) return;
   const size_t width = heads * depth;
   Floats q(tokens * width), k(tokens * width), v(tokens * width), out(tokens * width);
   const HeadStrides strides{tokens * width, depth, width};
@@ -302,11 +303,12 @@ void bench_attention(const char* model, size_t heads, size_t tokens, size_t dept
               .v_strides = strides,
               .out_strides = strides,
               .scale = 0.125f,
-              .causal = causal};
+              .causal = causal,
+              .parts = parts};
   Floats scratch(attention_scratch_bytes(a) / 4);
   const auto run = [&] { attention(a, scratch.bytes.data(), pool); };
   const double work = 4.0 * heads * tokens * tokens * depth * (causal ? 0.5 : 1.0);
-  row("attention", fmt::format("{} {} heads {} tokens", model, heads, tokens), work, "GFLOP/s",
+  row(name, fmt::format("{} {} heads {} tokens", model, heads, tokens), work, "GFLOP/s",
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
@@ -410,10 +412,12 @@ int main(int argc, char** argv) {
     bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
     bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
   }
-  bench::bench_attention("bert", 12, 128, 64, false, one);
-  bench::bench_attention("gpt2", 12, 128, 64, true, one);
-  bench::bench_attention("vit", 12, 197, 64, false, one);
-  bench::bench_attention("whisper", 6, 1500, 64, false, one);
+  for (size_t parts : {0, 2, 1}) {
+    bench::bench_attention("bert", 12, 128, 64, false, one, parts);
+    bench::bench_attention("gpt2", 12, 128, 64, true, one, parts);
+    bench::bench_attention("vit", 12, 197, 64, false, one, parts);
+    bench::bench_attention("whisper", 6, 1500, 64, false, one, parts);
+  }
   bench::memory_table(one);
   bench::lstm_table(one);
 }

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   std::vector<int> threads{1, 2};
   std::vector<std::string> precisions{"f32"};
   int runs = 20;
+  bool profile = false, no_f64 = false;
   std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
   app.add_option("models", models, "ONNX models")->required();
   app.add_option("--threads", threads, "Thread counts")->delimiter(',');
@@ -40,6 +41,8 @@ int main(int argc, char** argv) {
   app.add_option("--runs", runs, "Turns of each side")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--no-f64", no_f64, "Leave out the comparison of small models with a run in f64");
+  app.add_flag("--profile", profile, "Add the time of each of Hologram's steps to the JSON rows");
   app.add_option("--json", json_file, "Write the rows to this file");
   app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
   app.add_option("--docs", docs_file, "Write a page of the documentation to this file");
@@ -73,14 +76,14 @@ int main(int argc, char** argv) {
                        precision,
                        1,
                        runs,
+                       profile,
+                       !no_f64,
                        *key};
-      const json compiled = compare::in_child(0, [&]() -> json {
-        const Status written = compare::compile_model(job);
-        return written ? json(true) : json{{"error", written.error().to_string()}};
-      });
+      const json compiled = compare::in_child(0, [&] { return compare::compile_model(job); });
       for (const int count : threads) {
         job.threads = count;
-        json row = compiled.is_boolean() ? compare::measure(job, folders) : compiled;
+        json row = compiled;
+        if (!row.contains("error")) row.update(compare::measure(job, folders));
         row["model"] = job.entry.name;
         row["threads"] = count;
         row["precision"] = precision;

@@ -151,8 +151,14 @@ Result<json> measure_both(const Job& job, std::span<const std::filesystem::path>
            {"max_error", error.max},
            {"rms_error", error.rms},
            {"ort_version", peer->version()}};
+  if (job.profile) {
+    std::vector<runtime::StepTime> steps;
+    HOLOGRAM_CHECK(ours.profile(values, steps));
+    for (const auto& step : steps)
+      row["steps"].push_back({step.name, step.kernel, step.milliseconds});
+  }
   // Only where the model is small: the plain kernels that run in f64 are slow.
-  if (std::filesystem::file_size(job.archive) <= kLargestDoubleCheck) {
+  if (job.exact && std::filesystem::file_size(job.archive) <= kLargestDoubleCheck) {
     if (const auto exact = run_in_double(job.model, inputs)) {
       HOLOGRAM_TRY(const OutputError ours_error, difference_from_double(*exact, results));
       HOLOGRAM_TRY(const auto peer_values, to_outputs(expected));
@@ -167,18 +173,26 @@ Result<json> measure_both(const Job& job, std::span<const std::filesystem::path>
 
 }  // namespace
 
-Status compile_model(const Job& job) {
-  compiler::CompileOptions options;
+namespace {
+Result<json> compile(const Job& job) {
+  compiler::CompileReport report;
+  compiler::CompileOptions options{.report = &report};
   HOLOGRAM_TRY(options.precision, compiler::parse_precision(job.precision));
   options.key = job.key;
   HOLOGRAM_TRY(const auto bytes, compiler::compile_onnx(job.model, options));
-  return write_file(job.archive, bytes);
+  HOLOGRAM_CHECK(write_file(job.archive, bytes));
+  return json{{"narrow_steps", report.narrow_steps},
+              {"f32_steps", report.wide_steps},
+              {"archive_mb", static_cast<double>(bytes.size()) / 1e6}};
 }
+json to_json(auto result) {
+  return result ? json(*std::move(result)) : json{{"error", result.error().to_string()}};
+}
+}  // namespace
+
+json compile_model(const Job& job) { return to_json(compile(job)); }
 
 json measure(const Job& job, std::span<const std::filesystem::path> folders) {
-  const auto to_json = [](auto result) -> json {
-    return result ? json(*std::move(result)) : json{{"error", result.error().to_string()}};
-  };
   json row = in_child(job.threads, [&] { return to_json(measure_both(job, folders)); });
   if (row.contains("error")) return row;
   const json ours = in_child(job.threads, [&] { return to_json(memory_of_ours(job)); });

@@ -80,14 +80,16 @@ void print_row(const json& row) {
                row.value("threads", 0), text(row, "error"));
     return;
   }
+  // Asked for less than f32, and nothing was to be had by it.
+  const bool fell_back = text(row, "precision") != "f32" && row.value("narrow_steps", 1) == 0;
   fmt::print(
       "{:<24} {:>9} {:>7} {:>12.3f} {:>12.3f} {:>8.3f} ({:.3f}..{:.3f}) {:>9.3f} {:>10.1f} "
-      "{:>10.1e} {:>19} {:>8.0f} ({:.0f})\n",
+      "{:>10.1e} {:>19} {:>8.0f} ({:.0f}){}\n",
       text(row, "model"), text(row, "precision"), row.value("threads", 0),
       number(row, "hologram_ms"), number(row, "ort_ms"), number(row, "ratio"),
       number(row, "ratio_low"), number(row, "ratio_high"), number(row, "hologram_open_ms"),
       number(row, "ort_open_ms"), number(row, "max_error"), errors_to_f64(row),
-      number(row, "hologram_peak_mb"), number(row, "ort_peak_mb"));
+      number(row, "hologram_peak_mb"), number(row, "ort_peak_mb"), fell_back ? " all in f32" : "");
 }
 
 std::string summary(const json& rows) {

@@ -133,7 +133,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&] {
-    choose_precision(graph, options.precision);
+    const PrecisionChoice choice = choose_precision(graph, options.precision);
+    report.narrow_steps = choice.narrow;
+    report.wide_steps = choice.wide;
+    report.precision_note = describe(choice, options.precision);
     return Status();
   }));
   HOLOGRAM_CHECK(optimisation("pack weights", [&] { return pack_weights(graph); }));

@@ -1,5 +1,7 @@
 #include "compiler/precision.h"
 
+#include <fmt/format.h>
+
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "graph/passes/value_uses.h"
 
@@ -12,17 +14,39 @@ using graph::Node;
 
 // The sum of fewer channels would be mostly padding.
 constexpr int64_t kFewChannels = 16;
+constexpr int64_t kFewRows = 4;
+constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 
-bool has_narrow_kernel(const Node& node, Precision precision) {
-  if (node.op == "MatMul") return true;
-  if (node.op != "Conv" || node.attributes.integer("group", 1) != 1) return false;
-  if (node.attributes.integer("blocked_input") == 0 ||
+bool multiplies(const Node& node) {
+  return node.op == "MatMul" || node.op == "Conv" || node.op == "Attention";
+}
+
+// Few rows: the time goes into reading the matrix. Two parts are as many bytes as f32, and a matrix
+// that stays in the cache is read faster than its rows are converted.
+bool is_small(const Graph& graph, const Node& node, Precision precision) {
+  const auto& shape = graph.value(node.inputs[0]).type.shape;
+  if (!shape) return false;
+  int64_t count = 1;
+  for (const Dim& dim : *shape) {
+    if (dim.is_symbol()) return false;
+    count *= dim.value();
+  }
+  const int64_t k = node.attributes.integer("k"), n = node.attributes.integer("n");
+  if (k < 1 || count / k > kFewRows) return false;
+  return precision == Precision::fast || k * n <= kSmallMatrix;
+}
+
+bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision) {
+  if (node.op == "Attention") return dense::has_bf16_products();
+  const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
+  if (!weights || weights->dtype != DType::f32) return false;
+  if (node.op == "MatMul") return !is_small(graph, node, precision);
+  if (node.attributes.integer("group", 1) != 1 || node.attributes.integer("blocked_input") == 0 ||
       node.attributes.integer("blocked_output") == 0)
     return false;
   if (node.attributes.integers("weight_shape")[1] < kFewChannels) return false;
-  // Winograd saves more than two parts cost, and than one part saves without tiles.
-  const bool winograd = node.attributes.integer("algorithm") != 0;
-  return !winograd || (precision == Precision::bf16 && dense::has_bf16_tiles());
+  // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well.
+  return node.attributes.integer("algorithm") == 0 || dense::has_bf16_tiles();
 }
 
 }  // namespace
@@ -38,18 +62,36 @@ Result<Precision> parse_precision(std::string_view name) {
   return fail(ErrorCode::invalid_argument, "no precision '{}'; there are f32, fast and bf16", name);
 }
 
-void choose_precision(Graph& graph, Precision precision) {
-  if (precision == Precision::f32) return;
+PrecisionChoice choose_precision(Graph& graph, Precision precision) {
+  PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
-  if (precision == Precision::fast && !dense::has_bf16_tiles()) return;
+  const bool possible =
+      precision == Precision::bf16 || (precision == Precision::fast && dense::has_bf16_tiles());
   for (Node& node : graph.nodes) {
-    for (graph::Subgraph& sub : node.subgraphs) choose_precision(*sub.graph, precision);
-    if (node.domain != "hologram" || !has_narrow_kernel(node, precision)) continue;
-    const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
-    if (!weights || weights->dtype != DType::f32) continue;
+    for (graph::Subgraph& sub : node.subgraphs) {
+      const PrecisionChoice inner = choose_precision(*sub.graph, precision);
+      choice.narrow += inner.narrow;
+      choice.wide += inner.wide;
+    }
+    if (node.domain != "hologram" || !multiplies(node)) continue;
+    if (!possible || !has_narrow_kernel(graph, node, precision)) {
+      ++choice.wide;
+      continue;
+    }
+    ++choice.narrow;
     node.attributes.set("parts", int64_t{precision == Precision::fast ? 2 : 1});
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
+  return choice;
+}
+
+std::string describe(const PrecisionChoice& choice, Precision precision) {
+  if (precision == Precision::f32) return {};
+  const bool fast = precision == Precision::fast;
+  if (fast && !dense::has_bf16_tiles())
+    return fmt::format("fast: {} steps in f32, since this CPU has no bf16 tiles", choice.wide);
+  return fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16", choice.narrow,
+                     fast ? "two bf16 parts" : "bf16", choice.wide);
 }
 
 }  // namespace hologram::compiler

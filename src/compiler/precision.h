@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "graph/graph.h"
@@ -19,9 +20,16 @@ enum class Precision : uint8_t {
 // "f32", "fast", "bf16"; unsupported for the others that the format has names for.
 Result<Precision> parse_precision(std::string_view name);
 
-// Gives products and convolutions by constant weights the attribute `parts`: how many bf16 values
-// stand for an operand. Before packing, after layouts are chosen. What is faster in f32 on this
-// machine (Winograd without tiles) or has no such kernel stays f32.
-void choose_precision(graph::Graph& graph, Precision precision);
+// Gives attention, products and convolutions by constant weights the attribute `parts`: how many
+// bf16 values stand for an operand. Before packing, after layouts are chosen. What is faster in f32
+// on this machine (Winograd without tiles) or has no such kernel stays f32. Attention takes part
+// where the CPU has instructions for bf16.
+struct PrecisionChoice {
+  size_t narrow = 0, wide = 0;  // steps that got `parts`, and others that multiply in f32
+};
+PrecisionChoice choose_precision(graph::Graph& graph, Precision precision);
+
+// "fast: 73 steps as two bf16 parts, 4 in f32"; empty for f32.
+std::string describe(const PrecisionChoice& choice, Precision precision);
 
 }  // namespace hologram::compiler

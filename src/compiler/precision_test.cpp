@@ -48,7 +48,7 @@ Graph network() {
                         .attribute("strides", std::vector<int64_t>{2, 2})
                         .attribute("pads", std::vector<int64_t>{1, 1, 1, 1});
   const ValueId flat = g.op("Flatten").input(d).attribute("axis", 1);
-  g.outputs = {g.op("MatMul").input(flat).input(constant({40 * 8 * 7, 33}, 5, 2240))};
+  g.outputs = {g.op("MatMul").input(flat).input(constant({40 * 8 * 7, 129}, 5, 2240))};
   g.output_names = {"y"};
   EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
   return g;
@@ -86,6 +86,34 @@ TEST(Precision, ErrorsAreWhatWasAskedFor) {
   EXPECT_LE(error(half, exact), 2e-2);
   EXPECT_NE(half, exact);  // it is what was asked for
   EXPECT_LT(bf16_bytes, f32_bytes * 8 / 10);
+}
+
+// One product of `rows` rows with a 64 x n matrix.
+CompileReport product_report(int64_t rows, int64_t n, Precision precision) {
+  Graph g;
+  const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({rows, 64})));
+  g.outputs = {g.op("MatMul").input(x).input(g.add_constant(random_tensor({64, n}, 1), "w"))};
+  g.output_names = {"y"};
+  CompileReport report;
+  EXPECT_TRUE(compile(std::move(g), {.precision = precision, .report = &report}).has_value());
+  return report;
+}
+
+TEST(Precision, FewRowsOfASmallMatrixStayF32) {
+  EXPECT_EQ(product_report(1, 32, Precision::bf16).narrow_steps, 0u);
+  EXPECT_EQ(product_report(1, 32, Precision::bf16).wide_steps, 1u);
+  EXPECT_EQ(product_report(64, 32, Precision::bf16).narrow_steps, 1u);
+  EXPECT_EQ(product_report(1, 5000, Precision::bf16).narrow_steps, 1u);  // half the bytes to read
+  EXPECT_EQ(product_report(1, 5000, Precision::fast).narrow_steps, 0u);  // as many
+}
+
+TEST(Precision, TheReportSaysWhatBecameOfIt) {
+  EXPECT_EQ(product_report(64, 32, Precision::f32).precision_note, "");
+  EXPECT_EQ(product_report(64, 32, Precision::bf16).precision_note,
+            "bf16: 1 steps as bf16, 0 in f32");
+  const CompileReport fast = product_report(64, 32, Precision::fast);
+  EXPECT_EQ(fast.narrow_steps + fast.wide_steps, 1u);
+  EXPECT_NE(fast.to_text().find("precision: fast: 1 steps"), std::string::npos);
 }
 
 TEST(Precision, NamesAreKnownOrRefused) {

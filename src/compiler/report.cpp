@@ -104,6 +104,7 @@ std::string CompileReport::to_text() const {
   text +=
       fmt::format("\nmemory: {} planned for activations ({} without sharing), {} of constants\n",
                   megabytes(arena_bytes), megabytes(value_bytes), megabytes(constant_bytes));
+  if (!precision_note.empty()) text += fmt::format("precision: {}\n", precision_note);
   if (!code_note.empty()) text += fmt::format("native code: {}\n", code_note);
   text += "\nkernels:\n";
   for (const Kernel& kernel : kernels)

@@ -29,6 +29,9 @@ struct CompileReport {
   uint64_t constant_bytes = 0;
   size_t programs = 0;      // different pointwise programs
   uint64_t code_bytes = 0;  // of native code
+  // Products, convolutions and attention whose operands became narrower, and those left in f32.
+  size_t narrow_steps = 0, wide_steps = 0;
+  std::string precision_note;  // what was asked for and why the others stayed; empty for f32
   std::string code_note;  // the levels of native code and whose key signed it, or why none is there
 
   // Reads off a graph what dense operators (graph/ops/dense.cpp) have taken in.

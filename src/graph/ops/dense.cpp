@@ -145,7 +145,7 @@ void add_dense(OperatorTable& table) {
       "A:T, B:P, bias:T?, residual:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
-      "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is",
+      "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is, parts:i",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
   table.add("MatMulInteger", "hologram")

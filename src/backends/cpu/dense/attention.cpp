@@ -9,20 +9,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "backends/cpu/dense/math-inl.h"
-#include "backends/cpu/dense/reduce-inl.h"
+#include "backends/cpu/dense/attention-inl.h"
+#include "backends/cpu/dense/attention_job.h"
 #include "backends/cpu/dense/row_tiles.h"
-#include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/transpose.h"
-#include "support/aligned.h"
 
 #ifndef HOLOGRAM_DENSE_ATTENTION_ONCE_
 #define HOLOGRAM_DENSE_ATTENTION_ONCE_
 namespace hologram::backends::dense {
-
-inline constexpr size_t kKeyBlock = 128;
-// A block packs its keys once, so a large one is better, except that it skips fewer masked keys.
-inline size_t query_block(const Attention& a) { return a.causal ? 64 : 128; }
 
 // What one block of queries works in. Matrices that become the left side of a product have the form
 // of Tile: [chunk of 16][row][16].
@@ -31,27 +25,15 @@ struct AttentionScratch {
   size_t total;
   explicit AttentionScratch(const Attention& a) {
     const size_t most = query_block(a);
-    size_t at = 0;
-    const auto take = [&](size_t floats) {
-      const size_t place = at;
-      at += align_up(floats, kChunk);
-      return place;
-    };
-    q = take(align_up(a.depth, kChunk) * most);
-    keys = take(a.depth * kKeyBlock);  // panels of 32 keys, depth-major
-    values = take(a.value_depth % kChunk ? align_up(a.value_depth, kChunk) * kKeyBlock : 0);
-    scores = take(kKeyBlock * most);
-    out = take(align_up(a.value_depth, kChunk) * most);  // row-major
-    row = take(2 * most);                                // maximum, sum
-    total = at;
+    AttentionLayout layout;
+    q = layout.take(align_up(a.depth, kChunk) * most);
+    keys = layout.take(a.depth * kKeyBlock);  // panels of 32 keys, depth-major
+    values = layout.take(a.value_depth % kChunk ? align_up(a.value_depth, kChunk) * kKeyBlock : 0);
+    scores = layout.take(kKeyBlock * most);
+    out = layout.take(align_up(a.value_depth, kChunk) * most);  // row-major
+    row = layout.take(2 * most);                                // maximum, sum
+    total = layout.total();
   }
-};
-
-// A block of queries of one head of one sample.
-struct AttentionJob {
-  const Attention* a;
-  size_t sample, head, first, count;
-  float* scratch;
 };
 }  // namespace hologram::backends::dense
 #endif
@@ -59,62 +41,6 @@ struct AttentionJob {
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-constexpr size_t kLanes = hn::MaxLanes(D());
-
-// One row of a block of scores, whose chunks are `stride` floats apart: cap and mask, then
-// exp(score - maximum). Lanes beyond `count` become 0. Returns by how much what was summed before
-// has to be scaled.
-float weigh_row(float* scores, size_t stride, size_t count, float softcap, const float* mask,
-                float& maximum, float& sum) {
-  const D d;
-  const size_t padded = (count + kChunk - 1) / kChunk * kChunk;
-  V peak = hn::Set(d, -HUGE_VALF);
-  HWY_ALIGN float rest[kLanes];
-  for (size_t j = 0; j < padded; j += kLanes) {
-    float* at = scores + j / kChunk * stride + j % kChunk;
-    V s = hn::Load(d, at);
-    if (softcap != 0.0f) s = hn::Mul(hn::Set(d, softcap), tanh(d, hn::Div(s, hn::Set(d, softcap))));
-    if (j + kLanes <= count) {
-      if (mask) s = hn::Add(s, hn::LoadU(d, mask + j));
-    } else {
-      const size_t left = count > j ? count - j : 0;
-      std::fill_n(rest, kLanes, -HUGE_VALF);
-      std::fill_n(rest, left, 0.0f);
-      if (mask) std::copy_n(mask + j, left, rest);
-      s = hn::Add(s, hn::Load(d, rest));  // scores are finite beyond the last key
-    }
-    peak = hn::Max(peak, s);
-    hn::Store(s, d, at);
-  }
-  // A NaN among the scores may be lost here, but not in the weights, which make the sum NaN.
-  const float before = maximum;
-  maximum = std::max(before, hn::GetLane(hn::MaxOfLanes(d, peak)));
-  // While everything is masked there is nothing to subtract from.
-  const float base = maximum == -HUGE_VALF ? 0.0f : maximum;
-  const V bases = hn::Set(d, base), floor = hn::Set(d, -87.0f);
-  V sums = hn::Zero(d);
-  for (size_t j = 0; j < padded; j += kLanes) {
-    float* at = scores + j / kChunk * stride + j % kChunk;
-    const V x = hn::Sub(hn::Load(d, at), bases);
-    // Below -87 the weight is 0; a NaN is not below and stays.
-    const V e = hn::IfThenZeroElse(hn::Lt(x, floor), exp_in_range(d, hn::Max(floor, x)));
-    sums = hn::Add(sums, e);
-    hn::Store(e, d, at);
-  }
-  const float scale = before == base ? 1.0f : before == -HUGE_VALF ? 0.0f : std::exp(before - base);
-  sum = sum * scale + combine_lanes<SumOf>(d, sums);
-  return scale;
-}
-
-void scale_row(float* row, size_t count, float scale) {
-  const D d;
-  const V s = hn::Set(d, scale);
-  for (size_t i = 0; i < count; i += kLanes)
-    hn::Store(hn::Mul(hn::Load(d, row + i), s), d, row + i);
-}
 
 void attend(const AttentionJob& job, const TileKernel& kernel) {
   const Attention& a = *job.a;
@@ -127,14 +53,7 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   float* const maxima = job.scratch + places.row;
   float* const sums = maxima + query_block(a);
   const size_t rows = job.count, width = align_up(a.value_depth, kChunk);
-  const size_t kv_head = job.head / (a.heads / a.kv_heads);
-  const float* from = a.q + job.sample * a.q_strides.batch + job.head * a.q_strides.head +
-                      job.first * a.q_strides.row;
-  const float* k = a.k + job.sample * a.k_strides.batch + kv_head * a.k_strides.head;
-  const float* v = a.v + job.sample * a.v_strides.batch + kv_head * a.v_strides.head;
-  const float* mask = a.mask ? a.mask + job.sample * a.mask_strides.batch +
-                                   job.head * a.mask_strides.head + job.first * a.mask_strides.row
-                             : nullptr;
+  const float *from = job.q(), *k = job.k(), *v = job.v(), *mask = job.mask();
 
   for (size_t i = 0; i < a.depth; i += kChunk)
     for (size_t r = 0; r < rows; ++r)
@@ -148,12 +67,7 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   static constexpr ptrdiff_t kNoOffset = 0;
   Epilogue plain, add;
   add.residual = out;
-  // Keys beyond the last one any query of the block sees are not touched.
-  size_t visible = a.keys;
-  if (a.causal) {
-    const ptrdiff_t last = static_cast<ptrdiff_t>(job.first + rows) + a.causal_offset;
-    visible = static_cast<size_t>(std::clamp<ptrdiff_t>(last, 0, static_cast<ptrdiff_t>(a.keys)));
-  }
+  const size_t visible = job.visible();
   for (size_t key = 0; key < visible; key += kKeyBlock) {
     const size_t count = std::min(kKeyBlock, visible - key);
     const size_t key_chunks = (count + kChunk - 1) / kChunk;
@@ -184,20 +98,15 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
       }
     }
     for (size_t r = 0; r < rows; ++r) {
-      size_t seen = count;
-      if (a.causal) {
-        const ptrdiff_t last = static_cast<ptrdiff_t>(job.first + r) + a.causal_offset + 1;
-        seen = static_cast<size_t>(std::clamp<ptrdiff_t>(last - static_cast<ptrdiff_t>(key), 0,
-                                                         static_cast<ptrdiff_t>(count)));
-      }
+      const size_t seen = job.seen(r, key, count);
       float* row = scores + r * kChunk;
       // The product below runs over whole chunks of the block.
       for (size_t c = (seen + kChunk - 1) / kChunk; c < key_chunks; ++c)
         std::fill_n(row + c * rows * kChunk, kChunk, 0.0f);
       if (seen == 0) continue;
       const float scale =
-          weigh_row(row, rows * kChunk, seen, a.softcap,
-                    mask ? mask + r * a.mask_strides.row + key : nullptr, maxima[r], sums[r]);
+          weigh_row<1>(row, rows * kChunk, seen, 1.0f, a.softcap,
+                       mask ? mask + r * a.mask_strides.row + key : nullptr, maxima[r], sums[r]);
       if (scale != 1.0f) scale_row(out + r * width, width, scale);
     }
     const float* values = v + key * a.v_strides.row;
@@ -231,8 +140,7 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
       }
     }
   }
-  float* to = a.out + job.sample * a.out_strides.batch + job.head * a.out_strides.head +
-              job.first * a.out_strides.row;
+  float* to = job.out();
   for (size_t r = 0; r < rows; ++r) {
     scale_row(out + r * width, width, 1.0f / sums[r]);
     std::memcpy(to + r * a.out_strides.row, out + r * width, a.value_depth * sizeof(float));
@@ -252,26 +160,36 @@ namespace {
 constexpr size_t kMostSlots = 32;
 size_t query_blocks(const Attention& a) { return RowTiles(a.queries, query_block(a)).tiles; }
 size_t job_count(const Attention& a) { return a.batch * a.heads * query_blocks(a); }
+size_t slot_floats(const Attention& a) {
+  return a.parts != 0 ? narrow_attention_floats(a) : AttentionScratch(a).total;
+}
 }  // namespace
 
 size_t attention_scratch_bytes(const Attention& a) {
-  return std::min(job_count(a), kMostSlots) * AttentionScratch(a).total * sizeof(float);
+  return std::min(job_count(a), kMostSlots) * slot_floats(a) * sizeof(float);
 }
 
 void attention(const Attention& a, std::byte* scratch, ThreadPool& pool) {
   const size_t jobs = job_count(a), slots = std::min(jobs, kMostSlots), blocks = query_blocks(a);
   if (jobs == 0 || a.value_depth == 0) return;
-  const size_t slot_floats = AttentionScratch(a).total;
+  const size_t floats = slot_floats(a);
   const auto run = HWY_DYNAMIC_DISPATCH(attend);
   const TileKernel kernel = tile_kernel();
   const RowTiles queries(a.queries, query_block(a));
   const auto body = [&](size_t begin, size_t end) {
     for (size_t slot = begin; slot < end; ++slot) {
-      for (size_t job = jobs * slot / slots; job < jobs * (slot + 1) / slots; ++job) {
-        const size_t block = job % blocks;
-        run({&a, job / blocks / a.heads, job / blocks % a.heads, queries.begin(block),
-             queries.height(block), reinterpret_cast<float*>(scratch) + slot * slot_floats},
-            kernel);
+      for (size_t i = jobs * slot / slots; i < jobs * (slot + 1) / slots; ++i) {
+        const size_t block = i % blocks;
+        const AttentionJob job{&a,
+                               i / blocks / a.heads,
+                               i / blocks % a.heads,
+                               queries.begin(block),
+                               queries.height(block),
+                               reinterpret_cast<float*>(scratch) + slot * floats};
+        if (a.parts != 0)
+          attend_narrow(job);
+        else
+          run(job, kernel);
       }
     }
   };

@@ -1,4 +1,4 @@
-// Scaled dot-product attention in f32: softmax(cap(scale * Q K^T) + mask) V for every head, without
+// Scaled dot-product attention: softmax(cap(scale * Q K^T) + mask) V for every head, without
 // ever writing the score matrix: queries and keys are taken in blocks of at most 128, with
 // a running maximum and sum a query.
 //
@@ -32,6 +32,9 @@ struct Attention {
   HeadStrides mask_strides{};
   bool causal = false;
   ptrdiff_t causal_offset = 0;  // query i sees the keys j <= i + causal_offset
+  // Operands of both products as so many bf16 values each (1 or 2, see Bf16Parts), which must be
+  // finite; 0: f32. The softmax between them is f32 always.
+  size_t parts = 0;
 };
 
 size_t attention_scratch_bytes(const Attention& attention);

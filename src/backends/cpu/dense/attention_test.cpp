@@ -79,7 +79,10 @@ struct Trial {
             if (std::isnan(right)) {
               ASSERT_TRUE(std::isnan(got)) << "query " << i;
             } else {
-              ASSERT_NEAR(got, right, 4e-6)
+              ASSERT_NEAR(got, right,
+                          a.parts == 1   ? 0.05
+                          : a.parts == 2 ? 5e-5
+                                         : 4e-6)
                   << a.queries << " queries " << a.keys << " keys, head " << h << " query " << i;
             }
           }
@@ -129,19 +132,47 @@ TEST(Attention, MaskedFirstBlockAndNoKeys) {
   });
 }
 
+// Operands as bf16 values: one, or two for nearly f32.
+TEST(Attention, Parts) {
+  for_each_level([] {
+    for (size_t parts : {1, 2})
+      for (int kind = 0; kind < 16; ++kind)
+        for (size_t keys : {1, 33, 150}) {
+          const size_t depth = kind & 4 ? 20 : 64, queries = kind & 8 ? 130 : 37;
+          Trial t(2, 4, kind & 8 ? 2 : 4, queries, keys, depth, kind & 4 ? 49 : 64);
+          t.a.parts = parts;
+          if (kind & 1) t.add_mask();
+          if (kind & 2) {
+            t.a.causal = true;
+            t.a.causal_offset = ptrdiff_t(keys) - 30;
+            t.a.softcap = 2.5f;
+          }
+          t.expect_right();
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+    Trial none(1, 1, 1, 2, 0, 16, 16);
+    none.a.parts = 2;
+    none.run(ThreadPool::shared());
+    for (float x : none.out) EXPECT_TRUE(std::isnan(x));
+  });
+}
+
 TEST(Attention, ThreadsAndBatchDoNotMatter) {
-  ThreadPool one(1), three(3);
-  Trial a(3, 2, 2, 150, 150, 64, 64), b(3, 2, 2, 150, 150, 64, 64), c(3, 2, 2, 150, 150, 64, 64);
-  a.run(one);
-  b.run(three);
-  EXPECT_EQ(a.out, b.out);
-  c.a.batch = 1;
-  c.a.q += c.a.q_strides.batch;
-  c.a.k += c.a.k_strides.batch;
-  c.a.v += c.a.v_strides.batch;
-  c.run(three);
-  for (size_t i = 0; i < c.a.out_strides.batch; ++i)
-    ASSERT_EQ(c.out[i], a.out[a.a.out_strides.batch + i]);
+  for (size_t parts : {0, 1, 2}) {
+    ThreadPool one(1), three(3);
+    Trial a(3, 2, 2, 150, 150, 64, 64), b(3, 2, 2, 150, 150, 64, 64), c(3, 2, 2, 150, 150, 64, 64);
+    a.a.parts = b.a.parts = c.a.parts = parts;
+    a.run(one);
+    b.run(three);
+    EXPECT_EQ(a.out, b.out);
+    c.a.batch = 1;
+    c.a.q += c.a.q_strides.batch;
+    c.a.k += c.a.k_strides.batch;
+    c.a.v += c.a.v_strides.batch;
+    c.run(three);
+    for (size_t i = 0; i < c.a.out_strides.batch; ++i)
+      ASSERT_EQ(c.out[i], a.out[a.a.out_strides.batch + i]);
+  }
 }
 
 }  // namespace

@@ -60,13 +60,13 @@ size_t gemm_bf16_scratch_bytes(const GemmBf16& g) {
 void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
   const bool two = g.parts == Bf16Parts::two;
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
-    constexpr size_t kValues = kChunk * 2;
-    const size_t part = height * kChunk, step = two ? 2 * part : part;
-    for (size_t r = 0; r < height; ++r) {
-      const float* from = g.a + (row + r) * g.lda;
-      uint32_t* to = packed + r * kChunk;
-      for (size_t i = 0; i < g.k; i += kValues, to += step)
-        split_units(from + i, std::min(kValues, g.k - i), to, two ? to + part : nullptr);
+    // A chunk of 32 values of all rows of the tile at a time.
+    const size_t part = height * kChunk;
+    for (size_t i = 0; i < g.k; i += 2 * kChunk, packed += two ? 2 * part : part) {
+      const float* from = g.a + row * g.lda + i;
+      const size_t count = std::min(2 * kChunk, g.k - i);
+      split_pixels(from, count > kChunk ? from + kChunk : nullptr, height, g.lda, count, packed,
+                   two ? packed + part : nullptr);
     }
   };
   const TileKernel kernel = tile_kernel();
@@ -101,5 +101,7 @@ bool has_bf16_tiles() {
   UnitKernels kernels{};
   return detail::use_amx(kernels);
 }
+
+bool has_bf16_products() { return has_bf16_tiles() || detail::avx512_bf16_tile() != nullptr; }
 
 }  // namespace hologram::backends::dense

@@ -68,5 +68,7 @@ void gemm_bf16(const GemmBf16& gemm, std::byte* scratch, ThreadPool& pool);
 
 // Whether this CPU multiplies bf16 in tiles (AMX): where it does not, two parts only cost time.
 bool has_bf16_tiles();
+// Whether it has instructions for bf16 products at all (AMX or AVX512_BF16).
+bool has_bf16_products();
 
 }  // namespace hologram::backends::dense

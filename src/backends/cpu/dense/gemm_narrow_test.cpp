@@ -246,13 +246,14 @@ TEST(GemmBf16, ThreadsDoNotMatter) {
   }
 }
 
-TEST(SplitUnits, HalvesAddUpAndTheRestIsZero) {
+TEST(SplitPixels, HalvesAddUpAndTheRestIsZero) {
   for_each_level([] {
     std::vector<float> values = random_values(45, 9, -1e3f, 1e3f);
     values[3] = HUGE_VALF;
     values[4] = 0.0f;
     std::vector<uint32_t> high(32, 7), low(32, 7);
-    split_units(values.data(), values.size(), high.data(), low.data());
+    split_pixels(values.data(), values.data() + 16, 1, 32, 32, high.data(), low.data());
+    split_pixels(values.data() + 32, nullptr, 1, 32, 13, high.data() + 16, low.data() + 16);
     for (size_t i = 0; i < 64; ++i) {
       const auto part = [&](const std::vector<uint32_t>& from) {
         return std::bit_cast<float>(i % 2 ? from[i / 2] & 0xffff0000u : from[i / 2] << 16);

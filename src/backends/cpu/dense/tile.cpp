@@ -137,11 +137,45 @@ constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
     strips<kVectors, 32>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
 
+// finish_rows where the epilogue is direct and the columns are whole vectors: no branch inside.
+template <bool kBias, bool kResidual, bool kClip>
+void finish_direct(const Tile& tile, const float* sums, size_t width) {
+  const D d;
+  const ClipRange clip = clip_range(*tile.epilogue);
+  const float* bias = kBias ? tile.epilogue->bias + tile.column : nullptr;
+  for (size_t j = 0; j < tile.columns; j += kLanes) {
+    const ptrdiff_t block = static_cast<ptrdiff_t>(j / kChunk) * tile.c_block + j % kChunk;
+    const V add = kBias ? hn::LoadU(d, bias + j) : hn::Zero(d);
+    const float* from = sums + j;
+    const float* residual = kResidual ? tile.residual + block : nullptr;
+    float* to = tile.c + block;
+    for (size_t r = 0; r < tile.rows; ++r, from += width, to += tile.c_row) {
+      V x = hn::LoadU(d, from);
+      if constexpr (kBias) x = hn::Add(x, add);
+      if constexpr (kResidual) {
+        x = hn::Add(x, hn::LoadU(d, residual));
+        residual += tile.residual_row;
+      }
+      if constexpr (kClip) x = clamp(d, x, clip.low, clip.high);
+      hn::StoreU(x, d, to);
+    }
+  }
+}
+using DirectFunction = void (*)(const Tile&, const float*, size_t);
+template <size_t... kCase>
+constexpr std::array<DirectFunction, 8> direct_cases(std::index_sequence<kCase...>) {
+  return {&finish_direct<(kCase & 1) != 0, (kCase & 2) != 0, (kCase & 4) != 0>...};
+}
+constexpr auto kDirect = direct_cases(std::make_index_sequence<8>());
+
 // Rows of the output are rows of the tile. One loop over all vectors of the tile: the long chains
 // of an activation need many of them in flight.
 void finish_rows(const Tile& tile, float* sums, size_t width) {
   const D d;
   const Epilogue& e = *tile.epilogue;
+  if (is_direct(e) && tile.columns % kChunk == 0)
+    return kDirect[(e.bias ? 1 : 0) + (tile.residual ? 2 : 0) + (clip_range(e).clips ? 4 : 0)](
+        tile, sums, width);
   const float* bias = e.bias && e.bias_axis == BiasAxis::column ? e.bias + tile.column : nullptr;
   const float* row_bias = e.bias && !bias ? e.bias + tile.row : nullptr;
   with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {

@@ -176,31 +176,19 @@ HWY_INLINE V round_upper(V bits) {
   return hn::And(kept, hn::Set(du, 0xffff0000u));
 }
 
-void split(const float* from, size_t count, uint32_t* high, uint32_t* low) {
+// One chunk of 32 values.
+void split(const float* values, uint32_t* high, uint32_t* low) {
   const DF d;
   const hn::ScalableTag<uint32_t> du;
-  constexpr size_t kValues = kChunk * 2;
-  HWY_ALIGN float padded[kValues];
-  HWY_ALIGN uint32_t upper[kValues], lower[kValues];
-  for (size_t i = 0; i < count; i += kValues) {
-    const float* values = from + i;
-    if (count - i < kValues) {
-      for (size_t j = 0; j < kValues; ++j) padded[j] = j < count - i ? values[j] : 0.0f;
-      values = padded;
-    }
-    for (size_t j = 0; j < kValues; j += kLanes) {
-      const auto x = hn::LoadU(d, values + j);
-      const auto h = round_upper(hn::BitCast(du, x));
-      hn::Store(h, du, upper + j);
-      if (low)
-        hn::Store(round_upper(hn::BitCast(du, hn::Sub(x, hn::BitCast(d, h)))), du, lower + j);
-    }
-    for (size_t u = 0; u < kChunk; ++u) high[u] = upper[2 * u] >> 16 | upper[2 * u + 1];
-    high += kChunk;
-    if (!low) continue;
-    for (size_t u = 0; u < kChunk; ++u) low[u] = lower[2 * u] >> 16 | lower[2 * u + 1];
-    low += kChunk;
+  HWY_ALIGN uint32_t upper[2 * kChunk], lower[2 * kChunk];
+  for (size_t j = 0; j < 2 * kChunk; j += kLanes) {
+    const auto x = hn::LoadU(d, values + j);
+    const auto h = round_upper(hn::BitCast(du, x));
+    hn::Store(h, du, upper + j);
+    if (low) hn::Store(round_upper(hn::BitCast(du, hn::Sub(x, hn::BitCast(d, h)))), du, lower + j);
   }
+  for (size_t u = 0; u < kChunk; ++u) high[u] = upper[2 * u] >> 16 | upper[2 * u + 1];
+  for (size_t u = 0; low && u < kChunk; ++u) low[u] = lower[2 * u] >> 16 | lower[2 * u + 1];
 }
 
 void split_pixels_generic(const float* first, const float* second, size_t pixels, size_t step,
@@ -209,8 +197,29 @@ void split_pixels_generic(const float* first, const float* second, size_t pixels
   for (size_t p = 0; p < pixels; ++p) {
     for (size_t i = 0; i < std::min(count, kChunk); ++i) values[i] = first[p * step + i];
     for (size_t i = kChunk; second && i < count; ++i) values[i] = second[p * step + i - kChunk];
-    split(values, 2 * kChunk, high + p * kChunk, low ? low + p * kChunk : nullptr);
+    split(values, high + p * kChunk, low ? low + p * kChunk : nullptr);
   }
+}
+
+void split_row_pairs_generic(const float* from, size_t step, size_t rows, size_t columns,
+                             size_t width, size_t chunk, uint32_t* high, uint32_t* low) {
+  HWY_ALIGN float values[2 * kChunk];
+  for (size_t u = 0; u < (rows + 31) / 32 * kChunk; ++u)
+    for (size_t j = 0; j < width; j += kChunk) {
+      for (size_t i = 0; i < 2 * kChunk; ++i) {
+        const size_t row = 2 * u + i % 2, column = j + i / 2;
+        values[i] = row < rows && column < columns ? from[row * step + column] : 0.0f;
+      }
+      const size_t at = u / kChunk * chunk + u % kChunk * width + j;
+      split(values, high + at, low ? low + at : nullptr);
+    }
+}
+
+detail::PairFunction get_split_row_pairs() {
+#if HWY_TARGET == HWY_AVX3
+  if (detail::avx512_bf16_pairs()) return detail::avx512_bf16_pairs();
+#endif
+  return &split_row_pairs_generic;
 }
 
 detail::SplitFunction get_split_pixels() {
@@ -237,15 +246,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(get_unit_kernels);
-HWY_EXPORT(split);
 HWY_EXPORT(get_split_pixels);
+HWY_EXPORT(get_split_row_pairs);
 UnitKernels unit_kernels() { return HWY_DYNAMIC_DISPATCH(get_unit_kernels)(); }
-void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low) {
-  HWY_DYNAMIC_DISPATCH(split)(from, count, high, low);
-}
 void split_pixels(const float* first, const float* second, size_t pixels, size_t step, size_t count,
                   uint32_t* high, uint32_t* low) {
   HWY_DYNAMIC_DISPATCH(get_split_pixels)()(first, second, pixels, step, count, high, low);
+}
+void split_row_pairs(const float* from, size_t step, size_t rows, size_t columns, size_t width,
+                     size_t chunk, uint32_t* high, uint32_t* low) {
+  HWY_DYNAMIC_DISPATCH(get_split_row_pairs)()(from, step, rows, columns, width, chunk, high, low);
 }
 }  // namespace hologram::backends::dense
 #endif

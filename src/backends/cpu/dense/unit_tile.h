@@ -64,14 +64,19 @@ struct UnitKernels {
 // otherwise the same sums from wider multiplications. Integer sums are exact either way.
 UnitKernels unit_kernels();
 
-// The upper bf16 halves of `count` values as units, and what they leave as lower ones. Rounds to
-// nearest, ties to even. Whole chunks are written: zeros after the last value. `low` may be null.
-void split_units(const float* from, size_t count, uint32_t* high, uint32_t* low);
-
-// The same for `pixels` chunks, each of 16 values of `first` and 16 of `second` (null: zeros) that
-// lie `step` floats after those of the chunk before. Of each 32 values the first `count` are used.
+// `pixels` chunks of units: each of 16 values of `first` and 16 of `second` (null: zeros) that lie
+// `step` floats after those of the chunk before. Of each 32 values the first `count` are used, the
+// others are zeros. `high` receives the values rounded to bf16 (to nearest, ties to even), `low`
+// (may be null) what they leave, rounded likewise.
 void split_pixels(const float* first, const float* second, size_t pixels, size_t step, size_t count,
                   uint32_t* high, uint32_t* low);
+
+// Rows as the right side of a product: unit (u, j) holds values j of rows 2u and 2u + 1. Writes
+// `width` (16 or 32) units for each of align_up(rows, 32) / 2 pairs, zeros beyond `rows` and
+// `columns`. `low` (may be null) receives what `high` leaves; both go by chunks of 16 pairs, which
+// start `chunk` units apart.
+void split_row_pairs(const float* from, size_t step, size_t rows, size_t columns, size_t width,
+                     size_t chunk, uint32_t* high, uint32_t* low);
 
 namespace detail {
 // Defined where the compiler can be told to use the instructions; null where the CPU lacks them.
@@ -82,6 +87,9 @@ bool use_amx(UnitKernels& kernels);
 using SplitFunction = void (*)(const float*, const float*, size_t, size_t, size_t, uint32_t*,
                                uint32_t*);
 SplitFunction avx512_bf16_split();
+using PairFunction = void (*)(const float*, size_t, size_t, size_t, size_t, size_t, uint32_t*,
+                              uint32_t*);
+PairFunction avx512_bf16_pairs();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
 }  // namespace detail

@@ -104,6 +104,34 @@ HOLOGRAM_BF16 void split_pixels_bf16(const float* first, const float* second, si
   }
 }
 
+HOLOGRAM_BF16 void split_row_pairs_bf16(const float* from, size_t step, size_t rows, size_t columns,
+                                        size_t width, size_t chunk, uint32_t* high, uint32_t* low) {
+  alignas(64) uint16_t order[32];
+  for (uint16_t i = 0; i < 16; ++i) order[2 * i] = i, order[2 * i + 1] = i + 16;
+  const __m512i interleave = _mm512_load_si512(order);
+  const size_t pairs = (rows + 31) / 32 * 16;
+  for (size_t u = 0; u < pairs; ++u) {
+    const float* first = from + 2 * u * step;
+    const size_t at = u / 16 * chunk + u % 16 * width;
+    for (size_t j = 0; j < width; j += 16) {
+      const size_t left = columns > j ? columns - j : 0;
+      const auto used = static_cast<__mmask16>((1u << (left < 16 ? left : 16)) - 1);
+      const __m512 a = _mm512_maskz_loadu_ps(2 * u < rows ? used : __mmask16{0}, first + j);
+      const __m512 b =
+          _mm512_maskz_loadu_ps(2 * u + 1 < rows ? used : __mmask16{0}, first + step + j);
+      const auto upper = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a));
+      _mm512_storeu_si512(high + at + j, _mm512_permutexvar_epi16(interleave, upper));
+      if (!low) continue;
+      const __m512 a_rest = _mm512_sub_ps(a, widen(_mm512_castsi512_si256(upper)));
+      const __m512 b_rest = _mm512_sub_ps(b, widen(_mm512_extracti64x4_epi64(upper, 1)));
+      _mm512_storeu_si512(
+          low + at + j,
+          _mm512_permutexvar_epi16(interleave,
+                                   reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b_rest, a_rest))));
+    }
+  }
+}
+
 using Strip = void (*)(const UnitTile&);
 template <size_t kVectors, size_t... kRows>
 constexpr std::array<Strip, kMaxTileRows> vnni_strips(std::index_sequence<kRows...>) {
@@ -130,6 +158,9 @@ UnitFunction avx512_bf16_tile() {
 SplitFunction avx512_bf16_split() {
   return __builtin_cpu_supports("avx512bf16") ? &split_pixels_bf16 : nullptr;
 }
+PairFunction avx512_bf16_pairs() {
+  return __builtin_cpu_supports("avx512bf16") ? &split_row_pairs_bf16 : nullptr;
+}
 }  // namespace detail
 
 }  // namespace hologram::backends::dense
@@ -140,6 +171,7 @@ namespace hologram::backends::dense::detail {
 UnitFunction vnni_tile() { return nullptr; }
 UnitFunction avx512_bf16_tile() { return nullptr; }
 SplitFunction avx512_bf16_split() { return nullptr; }
+PairFunction avx512_bf16_pairs() { return nullptr; }
 }  // namespace hologram::backends::dense::detail
 
 #endif
