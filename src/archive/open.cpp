@@ -34,7 +34,8 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
       bytes.size() - header.table_offset < table_size)
     return fail(ErrorCode::corrupt, "the section table lies outside the file: truncated?");
   std::vector<Entry> entries(header.section_count);
-  std::memcpy(entries.data(), bytes.data() + header.table_offset, table_size);
+  std::ranges::copy(bytes.subspan(header.table_offset, table_size),
+                    std::as_writable_bytes(std::span(entries)).begin());
   if (hash128(std::as_bytes(std::span(entries))) != header.table_hash)
     return fail(ErrorCode::corrupt, "the section table is damaged");
   // In order, with nothing but zeros between them; the table lies between two of them or is last.

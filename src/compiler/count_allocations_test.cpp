@@ -13,9 +13,14 @@ namespace {
 std::atomic<int64_t> count{0};
 }
 
-void* operator new(size_t size) {
+// Every form that the program uses is replaced: memory of the library's own forms may not be freed
+// by these. The algorithms' temporary buffers come from the one that does not throw.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++count;
-  if (void* p = std::malloc(size ? size : 1)) return p;
+  return std::malloc(size ? size : 1);
+}
+void* operator new(size_t size) {
+  if (void* p = ::operator new(size, std::nothrow)) return p;
   throw std::bad_alloc();
 }
 void operator delete(void* p) noexcept { std::free(p); }

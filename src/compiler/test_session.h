@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -36,7 +37,7 @@ inline Dim symbol(const char* name) { return Dim(std::string(name)); }
 
 inline Result<runtime::Session> open_bytes(const std::vector<std::byte>& bytes) {
   auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(bytes.size()));
-  std::memcpy(owner->data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, owner->data());
   HOLOGRAM_TRY(archive::Archive archive, archive::Archive::open(owner->bytes(), owner));
   return runtime::Session::open(std::move(archive));
 }

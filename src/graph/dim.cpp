@@ -65,13 +65,14 @@ struct Parser {
       const auto b = value();
       if (!b || text.empty() || text[0] != ')') return std::nullopt;
       text.remove_prefix(1);
+      int64_t result = 0;
       switch (op) {
         case '+':
-          return *a + *b;
+          return __builtin_add_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
         case '-':
-          return *a - *b;
+          return __builtin_sub_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
         case '*':
-          return *a * *b;
+          return __builtin_mul_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
         case '<':
           return std::min(*a, *b);
         case '>':
@@ -106,20 +107,30 @@ bool equal_shapes(const Shape& a, const Shape& b) {
   return true;
 }
 
+// What does not fit 64 bits is unknown: the kernel refuses it when it sees the numbers.
 Dim operator+(const Dim& a, const Dim& b) {
-  if (numbers(a, b)) return a.value() + b.value();
+  if (numbers(a, b)) {
+    int64_t result;
+    return __builtin_add_overflow(a.value(), b.value(), &result) ? unknown_dim() : Dim(result);
+  }
   if (is(a, 0)) return b;
   if (is(b, 0)) return a;
   return combine("+", a, b);
 }
 Dim operator-(const Dim& a, const Dim& b) {
-  if (numbers(a, b)) return a.value() - b.value();
+  if (numbers(a, b)) {
+    int64_t result;
+    return __builtin_sub_overflow(a.value(), b.value(), &result) ? unknown_dim() : Dim(result);
+  }
   if (is(b, 0)) return a;
   if (equal_dims(a, b)) return 0;
   return combine("-", a, b);
 }
 Dim operator*(const Dim& a, const Dim& b) {
-  if (numbers(a, b)) return a.value() * b.value();
+  if (numbers(a, b)) {
+    int64_t result;
+    return __builtin_mul_overflow(a.value(), b.value(), &result) ? unknown_dim() : Dim(result);
+  }
   if (is(a, 0) || is(b, 0)) return 0;
   if (is(a, 1)) return b;
   if (is(b, 1)) return a;

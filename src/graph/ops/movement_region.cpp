@@ -153,7 +153,7 @@ Status pad(InferContext& c) {
   for (size_t i = 0; i < count; ++i) {
     HOLOGRAM_TRY(const size_t axis,
                  c.axis(axes ? (*axes)[i] : static_cast<int64_t>(i), dims.size()));
-    dims[axis] = (*in)[axis] + ((*pads)[i] + (*pads)[i + count]);
+    dims[axis] = (*in)[axis] + (Dim((*pads)[i]) + Dim((*pads)[i + count]));
     if (!dims[axis].is_symbol() && dims[axis].value() < 0)
       return fail(ErrorCode::shape_mismatch, "pads {} and {} of axis {} of {}", (*pads)[i],
                   (*pads)[i + count], axis, in->to_string());
