@@ -7,6 +7,7 @@
 #include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/kernels/alignment.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::compiler {
@@ -45,9 +46,10 @@ class Packer {
     const Key key{node.inputs[1], form(node)};
     auto found = packed_.find(key);
     if (found == packed_.end()) {
-      HOLOGRAM_TRY(Tensor tensor, integer             ? pack_integer(node, *weights)
-                                  : node.op == "Conv" ? pack_conv(node, *weights)
-                                                      : pack_product(node, *weights));
+      HOLOGRAM_TRY(const Tensor plain, kernels::aligned(*weights));
+      HOLOGRAM_TRY(Tensor tensor, integer             ? pack_integer(node, plain)
+                                  : node.op == "Conv" ? pack_conv(node, plain)
+                                                      : pack_product(node, plain));
       const std::string name = graph_.value(node.inputs[1]).name;
       found = packed_.emplace(key, graph_.add_constant(std::move(tensor), name)).first;
     }

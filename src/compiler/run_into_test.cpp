@@ -70,6 +70,18 @@ TEST(RunInto, CopiesWhereMemoryCannotBeWrittenAtOnce) {
   expect_first(results[0], x);
 }
 
+TEST(RunInto, RefusesInputsThatLieAskew) {
+  const Session session = two_results(false);
+  const Tensor memory = *Tensor::allocate(DType::f32, {33});
+  Tensor x = memory;
+  x.dims = {8, 4};
+  x.data += 2;
+  const auto results = session.run(inputs(x, 0));
+  ASSERT_FALSE(results.has_value());
+  EXPECT_THAT(results.error().to_string(), HasSubstr("input 'x'"));
+  EXPECT_THAT(results.error().to_string(), HasSubstr("multiple of their size"));
+}
+
 TEST(RunInto, RefusesBuffersThatDoNotFit) {
   const Session session = two_results(true);
   const Tensor x = varied({8, 4});

@@ -4,12 +4,18 @@
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
 
+#include "backends/cpu/kernels/alignment.h"
+
 namespace hologram::onnx {
 
 using graph::ValueType;
 using kernels::Dims;
 using kernels::Tensor;
 using kernels::Value;
+
+namespace {
+constexpr size_t kSmall = 64 * 1024;
+}
 
 std::optional<DType> dtype_from_onnx(int64_t code) {
   static constexpr DType kTypes[] = {
@@ -138,20 +144,11 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
       if (proto.raw->size() != tensor.bytes())
         return fail(ErrorCode::corrupt, "{} bytes where {} of {} wants {}", proto.raw->size(),
                     name_of(*dtype), tensor.dims.to_string(), tensor.bytes());
-      const size_t alignment = *dtype == DType::complex64
-                                   ? 4
-                                   : std::max<size_t>(1, std::min<size_t>(8, size_of(*dtype)));
-      // Protobuf aligns nothing. Small tensors that lie askew are copied; large ones stay, and who
-      // reads their elements (only the folding of constants) aligns them first.
-      if (reinterpret_cast<uintptr_t>(proto.raw->data()) % alignment == 0 ||
-          proto.raw->size() > 4096) {
-        tensor.data = reinterpret_cast<std::byte*>(const_cast<char*>(proto.raw->data()));
-        tensor.owner = owner_;
-        return tensor;
-      }
-      HOLOGRAM_TRY(tensor, Tensor::allocate(*dtype, Dims(proto.dims)));
-      std::memcpy(tensor.data, proto.raw->data(), proto.raw->size());
-      return tensor;
+      tensor.data = reinterpret_cast<std::byte*>(const_cast<char*>(proto.raw->data()));
+      tensor.owner = owner_;
+      // Protobuf aligns nothing. Small tensors that lie askew (biases, statistics, indices) are
+      // copied; weights stay, and who reads their elements aligns them first.
+      return tensor.bytes() > kSmall ? tensor : kernels::aligned(tensor);
     }
     HOLOGRAM_TRY(tensor, Tensor::allocate(*dtype, tensor.dims));
     HOLOGRAM_CHECK(copy_typed(proto, tensor));
@@ -236,7 +233,8 @@ namespace {
 
 Result<Value> read_value(std::string_view bytes, const ValueType& type, TensorReader& reader) {
   if (type.kind == ValueType::Kind::tensor) {
-    HOLOGRAM_TRY(Tensor tensor, reader.read(read_tensor_proto(bytes)));
+    HOLOGRAM_TRY(const Tensor view, reader.read(read_tensor_proto(bytes)));
+    HOLOGRAM_TRY(Tensor tensor, kernels::aligned(view));
     return Value(std::move(tensor));
   }
   // SequenceProto and OptionalProto: name 1, kind 2, tensor 3, sparse 4, sequence 5, map 6,

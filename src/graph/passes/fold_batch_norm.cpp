@@ -62,11 +62,12 @@ Result<bool> fold_once(Graph& graph) {
     const Shape *before = shape_of(graph, conv.outputs[0]),
                 *after = next.outputs.empty() ? nullptr : shape_of(graph, next.outputs[0]);
     if (!affine || !before || !after || before->rank() != after->rank()) continue;
-    HOLOGRAM_TRY(Tensor weights, Tensor::allocate(DType::f32, w->dims));
+    HOLOGRAM_TRY(Tensor weights, w->clone());
     const int64_t inner = w->dims.product(transposed ? 2 : 1, w->dims.rank());
     for (int64_t i = 0; i < w->count(); ++i) {
       const auto channel = static_cast<size_t>(i / inner % channels);
-      weights.as<float>()[i] = static_cast<float>(w->as<float>()[i] * affine->scale[channel]);
+      float& weight = weights.as<float>()[i];
+      weight = static_cast<float>(weight * affine->scale[channel]);
     }
     HOLOGRAM_TRY(Tensor bias, Tensor::allocate(DType::f32, {channels}));
     for (size_t c = 0; c < affine->scale.size(); ++c) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "backends/cpu/kernels/alignment.h"
 #include "graph/passes/strided_view.h"
 #include "graph/passes/value_uses.h"
 
@@ -93,9 +94,11 @@ class Fuser {
     if (!t || t->dtype != DType::f32 || q.rows < 1 || q.rows != k.rows ||
         t->count() != q.rows * k.rows)
       return false;
+    const auto mask = kernels::aligned(*t);
+    if (!mask) return false;
     for (int64_t i = 0; i < q.rows; ++i)
       for (int64_t j = 0; j < k.rows; ++j) {
-        const float value = t->as<float>()[i * k.rows + j];
+        const float value = mask->as<float>()[i * k.rows + j];
         if (j <= i ? value != 0.0f : value > -1e30f) return false;
       }
     return true;

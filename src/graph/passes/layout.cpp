@@ -6,6 +6,7 @@
 
 #include "backends/cpu/dense/channel_scale.h"
 #include "backends/cpu/dense/conv.h"
+#include "backends/cpu/kernels/alignment.h"
 #include "graph/dim.h"
 #include "graph/infer.h"
 #include "graph/operator.h"
@@ -27,7 +28,8 @@ Shape blocked_shape(const Shape& plain) {
 }
 
 // The last block padded with zeros. The tensor is [batch, channels, pixels...].
-Result<Tensor> blocked_constant(const Tensor& plain, const Dims& as) {
+Result<Tensor> blocked_constant(const Tensor& constant, const Dims& as) {
+  HOLOGRAM_TRY(const Tensor plain, kernels::aligned(constant));
   const int64_t channels = as[1], blocks = (channels + kBlock - 1) / kBlock;
   const int64_t pixels = as.product(2, as.rank());
   Dims dims = as;

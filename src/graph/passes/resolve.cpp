@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "backends/cpu/kernels/alignment.h"
 #include "graph/evaluate.h"
 #include "graph/infer.h"
 
@@ -66,10 +67,8 @@ class Resolver {
       const ValueInfo& info = graph_.value(id);
       if (!info.constant) return false;
       input_bytes += info.constant->bytes();
-      inputs.emplace_back(*info.constant);
-      const auto address = reinterpret_cast<uintptr_t>(info.constant->data);
-      if (address % 16 == 0) continue;
-      HOLOGRAM_TRY(inputs.back().tensor, info.constant->clone());  // see onnx/tensor.cpp
+      HOLOGRAM_TRY(Tensor input, kernels::aligned(*info.constant));
+      inputs.emplace_back(std::move(input));
     }
     for (ValueId id : node.outputs) {
       const ValueType& type = graph_.value(id).type;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "archive/expression.h"
+#include "backends/cpu/kernels/alignment.h"
 #include "runtime/session/frame.h"
 #include "support/function_ref.h"
 
@@ -44,6 +45,14 @@ Result<const Dims*> check_type(const PortInfo& port, const Value& value) {
     return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype),
                 name_of(value.tensor.dtype));
   return &value.tensor.dims;
+}
+
+Status check_alignment(const Value& value) {
+  if (!value.is_tensor() || kernels::is_aligned(value.tensor)) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      "the {} elements do not lie at a multiple of their size: copy them to memory that does",
+      name_of(value.tensor.dtype));
 }
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -166,6 +175,7 @@ struct Session::Impl {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto place = [&] { return "input '" + plan.input_ports[i].name + "'"; };
       HOLOGRAM_TRY(const Dims* dims, in_context(check_type(plan.input_ports[i], inputs[i]), place));
+      HOLOGRAM_CHECK(in_context(check_alignment(inputs[i]), place));
       if (dims) HOLOGRAM_CHECK(in_context(check_shape(i, *dims, run->symbols), place));
     }
     HOLOGRAM_CHECK(bind(*run.operator->()));
