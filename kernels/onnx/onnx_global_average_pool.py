@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def onnx_global_average_pool(x: DeviceArray[f32], y: DeviceArray[f32], planes: u32, spatial: u32):
@@ -13,6 +13,6 @@ def onnx_global_average_pool(x: DeviceArray[f32], y: DeviceArray[f32], planes: u
         total = 0.0
         for i in range(get_local_id(), spatial, BLOCK):
             total += x[u64(plane) * spatial + i]
-        total = group_add(total)
+        whole = group_add(total)
         if get_local_id() == 0:
-            y[plane] = total / spatial
+            y[plane] = whole / spatial

@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def onnx_instance_normalization(x: DeviceArray[f32], scale: DeviceArray[f32],

@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def onnx_reduce_sum(x: DeviceArray[f32], y: DeviceArray[f32], outer: u32, axis: u32, inner: u32):
@@ -14,6 +14,6 @@ def onnx_reduce_sum(x: DeviceArray[f32], y: DeviceArray[f32], outer: u32, axis: 
         total = 0.0
         for k in range(get_local_id(), axis, BLOCK):
             total += x[start + u64(k) * inner]
-        total = group_add(total)
+        whole = group_add(total)
         if get_local_id() == 0:
-            y[line] = total
+            y[line] = whole

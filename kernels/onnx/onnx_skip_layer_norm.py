@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def onnx_skip_layer_norm(x: DeviceArray[f32], skip: DeviceArray[f32], gamma: DeviceArray[f32],

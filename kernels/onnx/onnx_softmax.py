@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def onnx_softmax(x: DeviceArray[f32], y: DeviceArray[f32], outer: u32, axis: u32, inner: u32):
@@ -17,11 +17,11 @@ def onnx_softmax(x: DeviceArray[f32], y: DeviceArray[f32], outer: u32, axis: u32
         largest = -3.4028234663852886e38
         for k in range(get_local_id(), axis, BLOCK):
             largest = max(largest, x[start + u64(k) * inner])
-        largest = group_max(largest)
+        top = group_max(largest)
         total = 0.0
         for k in range(get_local_id(), axis, BLOCK):
-            total += exp(x[start + u64(k) * inner] - largest)
-        total = group_add(total)
+            total += exp(x[start + u64(k) * inner] - top)
+        whole = group_add(total)
         for k in range(get_local_id(), axis, BLOCK):
             at = start + u64(k) * inner
-            y[at] = exp(x[at] - largest) / total
+            y[at] = exp(x[at] - top) / whole

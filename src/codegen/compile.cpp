@@ -45,6 +45,27 @@ Status check_size(const isa::Program& program) {
               program.name, jumps, kMaxJumps);
 }
 
+// Goes on where a launch has blocks of `threads` along x; others are handed to `general`.
+void check_block(llvm::IRBuilder<>& b, llvm::Function* function, llvm::Function* general,
+                 unsigned threads) {
+  const auto matches = [&](int axis, unsigned size) {
+    const size_t offset = offsetof(isa::NativeLaunch, block) + 4 * static_cast<size_t>(axis);
+    llvm::Value* const address = b.CreateConstGEP1_64(b.getInt8Ty(), function->getArg(0), offset);
+    return b.CreateICmpEQ(b.CreateAlignedLoad(b.getInt32Ty(), address, llvm::Align(4)),
+                          b.getInt32(size));
+  };
+  llvm::Value* const whole = b.CreateAnd(matches(0, threads), b.CreateAnd(matches(1, 1), matches(2, 1)));
+  auto* const other = llvm::BasicBlock::Create(b.getContext(), "other", function);
+  auto* const block = llvm::BasicBlock::Create(b.getContext(), "whole", function);
+  b.CreateCondBr(whole, block, other);
+  b.SetInsertPoint(other);
+  llvm::SmallVector<llvm::Value*, 4> arguments;
+  for (llvm::Argument& argument : function->args()) arguments.push_back(&argument);
+  b.CreateCall(general, arguments)->setTailCallKind(llvm::CallInst::TCK_MustTail);
+  b.CreateRetVoid();
+  b.SetInsertPoint(block);
+}
+
 // What the steps of a compilation hand to each other.
 struct Compilation {
   llvm::LLVMContext context;
@@ -67,7 +88,9 @@ Status write_ir(Compilation& c, const isa::Program& program, const Target& targe
   };
   // Code that runs once has no use for the second function.
   const bool flat = effort == Effort::full && FlatEmitter::suits(program);
-  llvm::Function* const entry = declare(flat ? "grid" : kEntry, !flat);
+  const unsigned whole = effort == Effort::full ? whole_block_of(program, target) : 0;
+  const bool two = flat || whole;
+  llvm::Function* const entry = declare(two ? "grid" : kEntry, !two);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(c.context, "start", entry));
   FunctionEmitter emitter(program, target, entry, builder);
   emitter.emit();
@@ -75,6 +98,11 @@ Status write_ir(Compilation& c, const isa::Program& program, const Target& targe
     llvm::Function* const row = declare(kEntry, true);
     builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", row));
     FlatEmitter(program, target, row, builder).emit(entry);
+  } else if (whole) {
+    llvm::Function* const block = declare(kEntry, true);
+    builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", block));
+    check_block(builder, block, entry, whole);
+    FunctionEmitter(program, target, block, builder, whole).emit();
   }
   c.scratch_fixed = emitter.scratch_fixed();
   c.scratch_per_thread = emitter.scratch_per_thread();

@@ -9,9 +9,10 @@ using llvm::BasicBlock;
 using llvm::Value;
 
 FunctionEmitter::FunctionEmitter(const isa::Program& program, const Target& target,
-                                 llvm::Function* function, llvm::IRBuilder<>& builder)
+                                 llvm::Function* function, llvm::IRBuilder<>& builder,
+                                 unsigned whole_block)
     : b(builder),
-      kernel_(program, target, function, builder),
+      kernel_(program, target, function, builder, whole_block),
       shapes_(analyse_lanes(program, kernel_.tree)),
       single_(single_lane(program, kernel_.tree)),
       one_row_(runs_as_one_row()),
@@ -33,23 +34,30 @@ bool FunctionEmitter::runs_as_one_row() const {
   return true;
 }
 
-// Where is block `number`? Most grids have one row, which needs no division.
+// Where is block `number`? Most grids are one row or one column, which needs no division.
 void FunctionEmitter::find_block(Value* number) {
   BasicBlock* const start = b.GetInsertBlock();
+  BasicBlock* const more = kernel_.block_named("grid.rows");
   BasicBlock* const divide = kernel_.block_named("grid.2d");
   BasicBlock* const found = kernel_.block_named("block.found");
-  Value* const plane = b.CreateMul(kernel_.grid[0], kernel_.grid[1]);
+  Value* const zero = kernel_.i64(0);
+  Value* const one = kernel_.i64(1);
   Value* const rows = b.CreateMul(kernel_.grid[1], kernel_.grid[2]);
-  b.CreateCondBr(b.CreateICmpULE(rows, kernel_.i64(1)), found, divide);
+  b.CreateCondBr(b.CreateICmpULE(rows, one), found, more);
+  b.SetInsertPoint(more);
+  Value* const column = b.CreateMul(kernel_.grid[0], kernel_.grid[2]);
+  b.CreateCondBr(b.CreateICmpULE(column, one), found, divide);
   b.SetInsertPoint(divide);
+  Value* const plane = b.CreateMul(kernel_.grid[0], kernel_.grid[1]);
   Value* const in_plane = b.CreateURem(number, plane);
   const std::array<Value*, 3> divided = {b.CreateURem(in_plane, kernel_.grid[0]),
                                          b.CreateUDiv(in_plane, kernel_.grid[0]),
                                          b.CreateUDiv(number, plane)};
   kernel_.go_to(found);
   for (int axis = 0; axis < 3; ++axis) {
-    llvm::PHINode* const phi = b.CreatePHI(b.getInt64Ty(), 2);
-    phi->addIncoming(axis == 0 ? number : kernel_.i64(0), start);
+    llvm::PHINode* const phi = b.CreatePHI(b.getInt64Ty(), 3);
+    phi->addIncoming(axis == 0 ? number : zero, start);
+    phi->addIncoming(axis == 1 ? number : zero, more);
     phi->addIncoming(divided[axis], divide);
     group_.block[axis] = phi;
   }

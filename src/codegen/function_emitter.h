@@ -19,9 +19,10 @@ llvm::Value* must_be_careful(Kernel& kernel, const LaneShapes& shapes);
 
 class FunctionEmitter {
  public:
-  // `function` has the type of a NativeEntry and no body yet.
+  // `function` has the type of a NativeEntry; its code goes where `builder` stands.
+  // `whole_block`: see Kernel and whole_block_of().
   FunctionEmitter(const isa::Program& program, const Target& target, llvm::Function* function,
-                  llvm::IRBuilder<>& builder);
+                  llvm::IRBuilder<>& builder, unsigned whole_block = 0);
 
   void emit();
 
@@ -58,6 +59,8 @@ class FunctionEmitter {
 
   // group_reduction.cpp
   void reduce(const isa::Instruction& i);
+  void reduce_whole(const isa::Instruction& i, isa::Opcode op);
+  llvm::Value* halve(isa::Opcode op, DType type, llvm::Value* value);
 
   llvm::IRBuilder<>& b;
   Kernel kernel_;

@@ -60,8 +60,39 @@ uint64_t identity(Opcode op, DType type) {
 
 }  // namespace
 
+// A vector of a power of two of values as one value.
+Value* FunctionEmitter::halve(Opcode op, DType type, Value* value) {
+  unsigned width = llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements() / 2;
+  for (; width > 1; width /= 2) {
+    llvm::SmallVector<int, 64> low, high;
+    for (unsigned lane = 0; lane < width; ++lane)
+      low.push_back(static_cast<int>(lane)), high.push_back(static_cast<int>(lane + width));
+    value = kernel_.ops.binary(op, type, b.CreateShuffleVector(value, low),
+                               b.CreateShuffleVector(value, high));
+  }
+  return kernel_.ops.binary(op, type, b.CreateExtractElement(value, uint64_t{0}),
+                            b.CreateExtractElement(value, uint64_t{1}));
+}
+
+// All values are in one vector: nothing to copy, nothing to pad.
+void FunctionEmitter::reduce_whole(const isa::Instruction& i, Opcode op) {
+  LaneOps& ops = kernel_.ops;
+  const unsigned bytes = static_cast<unsigned>(size_of(i.type));
+  Value* values;
+  if (kernel_.plan.storage[i.a.index] == Storage::block || kernel_.constants[i.a.index]) {
+    values = ops.splat(read(i.a), kernel_.whole_block);
+  } else {
+    llvm::Type* const wide = LaneOps::with_lanes(ops.memory_type(i.type), kernel_.whole_block);
+    Value* const from =
+        kernel_.thread_memory(kernel_.plan.thread_offset[i.a.index], bytes, kernel_.i64(0));
+    values = ops.from_memory(i.type, b.CreateAlignedLoad(wide, from, llvm::Align(bytes)));
+  }
+  write(i.dst, halve(op, i.type, values));
+}
+
 void FunctionEmitter::reduce(const isa::Instruction& i) {
   const Opcode op = element_operation(i.op);
+  if (kernel_.whole_block) return reduce_whole(i, op);
   const unsigned bytes = static_cast<unsigned>(size_of(i.type));
   const llvm::Align align(bytes);
   LaneOps& ops = kernel_.ops;
@@ -115,16 +146,7 @@ void FunctionEmitter::reduce(const isa::Instruction& i) {
   b.CreateBr(head);
 
   b.SetInsertPoint(end);
-  Value* value = b.CreateAlignedLoad(wide, work_at(kernel_.i64(0)), align);
-  for (unsigned width = lanes / 2; width > 1; width /= 2) {
-    llvm::SmallVector<int, 64> low, high;
-    for (unsigned lane = 0; lane < width; ++lane)
-      low.push_back(static_cast<int>(lane)), high.push_back(static_cast<int>(lane + width));
-    value = ops.binary(op, i.type, b.CreateShuffleVector(value, low),
-                       b.CreateShuffleVector(value, high));
-  }
-  write(i.dst, ops.binary(op, i.type, b.CreateExtractElement(value, uint64_t{0}),
-                          b.CreateExtractElement(value, uint64_t{1})));
+  write(i.dst, halve(op, i.type, b.CreateAlignedLoad(wide, work_at(kernel_.i64(0)), align)));
 }
 
 }  // namespace hologram::codegen

@@ -6,6 +6,7 @@
 
 #include "isa/fields.h"
 #include "isa/native_abi.h"
+#include "support/aligned.h"
 
 namespace hologram::codegen {
 
@@ -13,11 +14,12 @@ using isa::NativeLaunch;
 using llvm::Value;
 
 Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function* function,
-               llvm::IRBuilder<>& builder)
+               llvm::IRBuilder<>& builder, unsigned whole_block)
     : program(program),
       target(target),
       function(function),
       b(builder),
+      whole_block(whole_block),
       tree(build_control_tree(program)),
       uniformity(isa::analyse_uniformity(program)),
       plan(plan_block(program, tree, uniformity)),
@@ -38,8 +40,10 @@ Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function
   for (int axis = 0; axis < 3; ++axis) {
     grid[axis] = b.CreateZExt(field(offsetof(NativeLaunch, grid) + 4 * axis, b.getInt32Ty()),
                               b.getInt64Ty());
-    block[axis] = b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis, b.getInt32Ty()),
-                               b.getInt64Ty());
+    block[axis] = whole_block ? i64(axis == 0 ? whole_block : 1)
+                              : b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis,
+                                                   b.getInt32Ty()),
+                                             b.getInt64Ty());
   }
   std::vector<bool> used(program.parameters.size(), false);
   for (const isa::Instruction& i : program.body)
@@ -72,6 +76,17 @@ Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function
   if (program.shared.empty() && plan.thread_bytes == 0) return;
   block_threads = b.CreateMul(b.CreateMul(block[0], block[1]), block[2]);
   padded_threads = b.CreateAnd(b.CreateAdd(block_threads, i64(63)), i64(~uint64_t{63}));
+  if (whole_block) {
+    // A stack slot, of which nothing is left once it has been split into registers.
+    const uint64_t bytes = uint64_t{align_up(whole_block, 64)} * plan.thread_bytes;
+    llvm::AllocaInst* const values =
+        slot(llvm::ArrayType::get(b.getInt8Ty(), bytes), "thread.values");
+    values->setAlignment(llvm::Align(64));
+    thread_values = values;
+  } else {
+    thread_values =
+        b.CreateGEP(b.getInt8Ty(), scratch, i64(shared_layout.fixed_bytes), "thread.values");
+  }
   for (uint32_t s = 0; s < program.shared.size(); ++s) {
     Value* offset = i64(shared_layout.offsets[s]);
     if (program.shared[s].count == 0)  // the dynamic array lies behind the threads' values
@@ -112,9 +127,8 @@ void Kernel::finish() {
 }
 
 Value* Kernel::thread_memory(uint32_t offset, unsigned element_bytes, Value* number) {
-  Value* const start =
-      b.CreateAdd(i64(shared_layout.fixed_bytes), b.CreateMul(padded_threads, i64(offset)));
-  return b.CreateGEP(b.getInt8Ty(), scratch,
+  Value* const start = b.CreateMul(padded_threads, i64(offset));
+  return b.CreateGEP(b.getInt8Ty(), thread_values,
                      b.CreateAdd(start, b.CreateMul(number, i64(element_bytes))));
 }
 

@@ -28,13 +28,16 @@ struct ThreadGroup {
 };
 
 struct Kernel {
+  // `whole_block`: the function is for blocks of exactly that many threads along x, which run as
+  // one vector; what they keep between segments then stays in registers. 0: blocks of any size.
   Kernel(const isa::Program& program, const Target& target, llvm::Function* function,
-         llvm::IRBuilder<>& builder);
+         llvm::IRBuilder<>& builder, unsigned whole_block = 0);
 
   const isa::Program& program;
   const Target& target;
   llvm::Function* function;
   llvm::IRBuilder<>& b;
+  const unsigned whole_block;
   ControlTree tree;
   isa::Uniformity uniformity;
   BlockPlan plan;
@@ -50,6 +53,7 @@ struct Kernel {
   llvm::Value* block_threads = nullptr;   // i64
   llvm::Value* padded_threads = nullptr;  // i64, a multiple of 64
   llvm::Value* scratch = nullptr;
+  llvm::Value* thread_values = nullptr;   // what threads keep between segments
   llvm::Value* trap = nullptr;  // i32 slot
   LaneOps ops;
 

@@ -307,11 +307,20 @@ void LaneEmitter::for_statement(const Statement& s) {
   c.upwards = c.is_signed ? b.CreateICmpSGT(steps, zero) : b.CreateNot(no_step);
   c.counter = kernel_.slot(c.begin.value->getType(), "counter");
   b.CreateStore(c.begin.value, c.counter);
-  if (is_dense(s)) dense_turns(s, c);
-  Value* const runs = b.CreateAnd(before_end(c, shown(current(c))), b.CreateNot(no_step));
-
+  const bool dense = is_dense(s);
+  if (dense) dense_turns(s, c);
   loops_.push_back(open_loop(s));
   BasicBlock* const turn = kernel_.block_named("for");
+  if (dense) {
+    // Mostly nothing is left, which the first lane alone can tell.
+    BasicBlock* const left = kernel_.block_named("dense.left");
+    Value* const first = current(c).value;
+    Value* const end = read_scalar(i.b);
+    b.CreateCondBr(c.is_signed ? b.CreateICmpSLT(first, end) : b.CreateICmpULT(first, end), left,
+                   loops_.back().end);
+    b.SetInsertPoint(left);
+  }
+  Value* const runs = b.CreateAnd(before_end(c, shown(current(c))), b.CreateNot(no_step));
   const auto continue_with = [&](Value* wanted) {
     const Loop& loop = loops_.back();
     if (!loop.live) {

@@ -42,6 +42,10 @@ void FunctionEmitter::blocks_in_a_row(Value* blocks) {
 
 void FunctionEmitter::threads_of_block(const BlockStep& segment) {
   Value* const careful = careful_;
+  if (kernel_.whole_block) {
+    group_.thread[2] = group_.thread[1] = kernel_.i64(0);
+    return row(segment, kernel_.i64(0), kernel_.block[0], careful);
+  }
   kernel_.count(kernel_.i64(0), kernel_.block[2], kernel_.i64(1), "z", [&](Value* z) {
     group_.thread[2] = z;
     kernel_.count(kernel_.i64(0), kernel_.block[1], kernel_.i64(1), "y", [&](Value* y) {
@@ -54,6 +58,7 @@ void FunctionEmitter::threads_of_block(const BlockStep& segment) {
 // Threads [first, last) along x: as many as possible in vectors with all lanes, what is left or
 // given up by the tail emitter.
 void FunctionEmitter::row(const BlockStep& segment, Value* first, Value* last, Value* careful) {
+  if (kernel_.whole_block) return vector_of_threads(*main_, segment, first, nullptr, nullptr);
   if (!main_) {
     tail(segment, first, last, careful);
     return;

@@ -91,14 +91,42 @@ unsigned native_lanes(const Kernel& kernel, const LaneShapes& shapes) {
   return kernel.target.vector_bits() / usual_bits(kernel, shapes);
 }
 
+unsigned whole_block_of(const isa::Program& program, const Target& target) {
+  // Bits of what one register of the program is in all threads: half of the largest registers.
+  constexpr uint64_t kMostBits = 4096;
+  const std::vector<const Instruction*> constants = find_constants(program);
+  int64_t step = 0;
+  bool reduces = false;
+  unsigned bits = 32;
+  for (const Instruction& i : program.body) {
+    if (i.op == Opcode::barrier || i.op == Opcode::return_) return 0;
+    // Lanes that sit out a turn cost more than they save where they need long code of their own.
+    if (is_math(i.op) && !target.has_masks()) return 0;
+    if (isa::info(i.op).form == Form::group) {
+      reduces = true;
+      bits = std::max(bits, computing_bits(i.type));
+    }
+    if (i.op != Opcode::for_begin) continue;
+    const int64_t own = small_integer(constants[i.c.index]).value_or(0);
+    if (own <= 1) continue;  // a loop of one thread
+    if (step != 0 && step != own) return 0;
+    step = own;
+  }
+  if (!reduces || step < 4 || (step & (step - 1)) != 0) return 0;
+  return static_cast<uint64_t>(step) * bits <= kMostBits ? static_cast<unsigned>(step) : 0;
+}
+
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row) {
   const Target& target = kernel.target;
   VectorWidth width;
+  if (kernel.whole_block) return {kernel.whole_block, 1};
   const unsigned native = native_lanes(kernel, shapes);
   width.main = native;
   if (target.has_masks()) width.tail = native;
   unsigned unroll = 4;
   if (kernel.tree.synchronises) {
+    // Blocks of the usual size have code of their own; the others need not be fast as well.
+    if (target.has_masks() && whole_block_of(kernel.program, target) != 0) return {0, native};
     // Segments are many: where masks cost nothing, writing each once halves the time to compile.
     // Threads that only stride through memory together are worth it: they then read longer pieces.
     if (!target.has_masks()) return width;

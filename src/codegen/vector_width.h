@@ -19,6 +19,11 @@ bool has_math(const Kernel& kernel);
 // The lanes of one machine vector of the elements that the program has most of.
 unsigned native_lanes(const Kernel& kernel, const LaneShapes& shapes);
 
+// The size of block that a program of group reductions is written for: the step, always the same,
+// of the loops in which its threads stride through memory together. Such a block runs as one vector
+// (Kernel::whole_block). 0 where there is none, or its values would not fit the registers.
+unsigned whole_block_of(const isa::Program& program, const Target& target);
+
 // `one_row`: blocks that follow each other along x run as one long row.
 VectorWidth choose_width(const Kernel& kernel, const LaneShapes& shapes, bool one_row);
 

@@ -21,6 +21,9 @@ struct LaunchShape {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {1, 1, 1};
   uint64_t shared_bytes = 0;  // for the dynamic shared array
+  // About how often the loops of a thread turn, where the caller knows: whether the work is worth
+  // sharing out. It never changes a result.
+  uint32_t turns = 0;
 
   uint64_t block_threads() const { return uint64_t{block[0]} * block[1] * block[2]; }
 };

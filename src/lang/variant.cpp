@@ -84,9 +84,8 @@ Status check_plain(ir::Kernel& kernel) {
 
 }  // namespace
 
-Result<ir::Kernel> retype(ir::Kernel kernel, DType element, DType result) {
+Result<ir::Kernel> retype(ir::Kernel kernel, DType element, DType result, DType inner) {
   HOLOGRAM_CHECK(check_plain(kernel));
-  const DType inner = arithmetic_type(element);
   const ir::Kernel before = kernel;
   const auto was_f32 = [&](const std::string& name) {
     const ir::Param* p = find(before, name);

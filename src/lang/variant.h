@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 #include "lang/ir.h"
 #include "support/result.h"
@@ -16,12 +17,16 @@ constexpr DType arithmetic_type(DType type) {
 }
 
 // The kernel with `element` in place of f32: its f32 arrays and scalar parameters become of that
-// type, the arrays it stores to of type `result`, and what it computes in f32 is computed in the
-// arithmetic type: a 16-bit float is widened when it is read and rounded once when it is stored.
+// type, the arrays it stores to of type `result`, and what it computes in f32 is computed in
+// `inner`, by default the arithmetic type: a 16-bit float is widened when it is read and rounded
+// once when it is stored.
 //
 // unsupported for a kernel that does more with f32 arrays than read and store elements (helpers,
 // maps, reductions, atomics, shared memory), and for a literal that the type cannot hold.
-Result<ir::Kernel> retype(ir::Kernel kernel, DType element, DType result);
+Result<ir::Kernel> retype(ir::Kernel kernel, DType element, DType result, DType inner);
+inline Result<ir::Kernel> retype(ir::Kernel kernel, DType element, DType result) {
+  return retype(std::move(kernel), element, result, arithmetic_type(element));
+}
 
 // The kernel over rows: every array `a` brings a parameter `a_row` (u64, behind the others, in
 // order), and a[i] becomes a[row * a_row + i] with row = get_group_id(1); a[row * a_row] for the

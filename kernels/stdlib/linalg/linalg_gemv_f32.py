@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def gemv_f32(A: DeviceArray[f32], x: DeviceArray[f32], y: DeviceArray[f32],
@@ -15,6 +15,6 @@ def gemv_f32(A: DeviceArray[f32], x: DeviceArray[f32], y: DeviceArray[f32],
         total = 0.0
         for i in range(get_local_id(), n, BLOCK):
             total += A[base + i] * x[i]
-        total = group_add(total)
+        whole = group_add(total)
         if get_local_id() == 0:
-            y[row] = total
+            y[row] = whole

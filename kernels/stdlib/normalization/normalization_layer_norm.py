@@ -1,7 +1,7 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def layer_norm(input: DeviceArray[f32], gamma: DeviceArray[f32], beta: DeviceArray[f32],

@@ -1,16 +1,26 @@
 from hologram_lang import *
 
 
-BLOCK = 256
+BLOCK = 64
 
 
 def vector_dot(a: DeviceArray[f32], b: DeviceArray[f32], result: DeviceArray[f32], n: u32):
-    """result[0] = the sum of a * b; 0 when there is none. One block, a fixed order of additions."""
+    """result[0] = the sum of a * b; 0 when there is none. Products are rounded before they are added.
+
+    One block by default. Of a launch with more, each adds up a share, and result has a sum for
+    each: vector_sum makes one of them. The order of additions is fixed by n and the blocks.
+    """
     launch(BLOCK)
     block(BLOCK)
+    start = u64(0)
+    count = n
+    if get_num_groups() > 1:
+        share = (n // BLOCK // get_num_groups() + 1) * BLOCK
+        start = min(u64(get_group_id()) * share, n)
+        count = u32(min(n - start, share))
     total = 0.0
-    for i in range(get_local_id(), n, get_local_size()):
-        total += a[i] * b[i]
-    total = group_add(total)
-    if get_global_id() == 0:
-        result[0] = total
+    for i in range(get_local_id(), count, BLOCK):
+        total += a[start + i] * b[start + i]
+    whole = group_add(total)
+    if get_local_id() == 0:
+        result[get_group_id()] = whole

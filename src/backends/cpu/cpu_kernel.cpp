@@ -97,7 +97,9 @@ Status CpuKernel::run(const CpuContext& context, const LaunchShape& shape, const
   };
   const uint64_t threads = shape.block_threads();
   const uint64_t scratch = sizes_.scratch_bytes(threads, shape.shared_bytes);
-  if (blocks > 1 && context.threads > 1 && blocks * threads >= fork_threads_) {
+  // Of the turns that the weight of the program was guessed with.
+  const uint64_t work = blocks * threads * (shape.turns == 0 ? kLoopGuess : shape.turns);
+  if (blocks > 1 && context.threads > 1 && work >= fork_threads_ * kLoopGuess) {
     HOLOGRAM_CHECK(run_parallel(context, launch, blocks, scratch));
   } else if (scratch <= kStackScratch) {
     alignas(64) std::byte stack[kStackScratch];

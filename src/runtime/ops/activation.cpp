@@ -2,6 +2,7 @@
 
 #include "runtime/ops/elementwise_op.h"
 #include "runtime/ops/op_kernels.h"
+#include "runtime/ops/rows.h"
 
 namespace hologram::runtime::ops {
 
@@ -22,24 +23,24 @@ HOLOGRAM_UNARY_OP(gelu)
 Status softmax(const Executor& executor, const Tensor& x, int64_t axis, const Tensor& out) {
   HOLOGRAM_CHECK(check_input(executor, "softmax", x));
   HOLOGRAM_CHECK(check_output(executor, "softmax", out, x.type(), x.dims()));
-  HOLOGRAM_TRY(const backends::Builtin* builtin,
-               executor.op_kernels().builtin(BuiltinOp::softmax, x.type()));
+  HOLOGRAM_CHECK(executor.op_kernels().rows(RowOp::softmax, x.type(), x.type()));
   // The axis goes last; rows are then contiguous.
   HOLOGRAM_TRY(const Tensor turned, in_context(x.transpose(axis, -1), [] { return "softmax"; }));
   HOLOGRAM_TRY(const Tensor rows, turned.contiguous());
   if (rows.element_count() == 0) return {};
   HOLOGRAM_TRY(const Tensor turned_out, out.transpose(axis, -1));
-  const bool direct = turned_out.is_contiguous();
+  // A row is read to its end before it is written, but others are not.
+  const bool direct = turned_out.is_contiguous() &&
+                      (rows.address() == turned_out.address() || !may_overlap(rows, out));
   Tensor result = turned_out;
   if (!direct) {
     HOLOGRAM_TRY(result, executor.empty(x.type(), turned.dims(), Lifetime::short_lived));
   }
   const auto columns = static_cast<uint64_t>(rows.dim(rows.rank() - 1));
   const auto count = static_cast<uint64_t>(rows.element_count());
-  const Argument arguments[] = {Argument::array_of(x.type(), rows.address(), count, false),
-                                Argument::array_of(x.type(), result.address(), count, true),
-                                Argument::scalar(count / columns), Argument::scalar(columns)};
-  HOLOGRAM_CHECK(executor.backend().call(*builtin, arguments));
+  const RowArray inputs[] = {{rows.address(), columns}};
+  HOLOGRAM_CHECK(run_rows(executor, RowOp::softmax, x.type(), inputs, count / columns, columns,
+                          {result.address(), columns}, x.type()));
   return direct ? Status() : copy_elements(result, turned_out);
 }
 

@@ -97,11 +97,6 @@ Status run_flat(const Executor& executor, ElementwiseOp op, DType type,
   return Launcher{executor.backend(), *kernel, op, Variant::flat, type, scalars}.run(plane);
 }
 
-bool may_overlap(const Tensor& input, const Tensor& out) {
-  return input.storage()->address() < out.storage()->address() + out.storage()->size() &&
-         out.storage()->address() < input.storage()->address() + input.storage()->size();
-}
-
 // Any layout. Types, shapes and backends have been checked; there is at least one element.
 Status run_strided(const Executor& executor, ElementwiseOp op, DType type,
                    std::span<const Tensor* const> inputs, std::span<const uint64_t> scalars,
@@ -216,6 +211,11 @@ Status check_output(const Executor& executor, std::string_view op, const Tensor&
     return fail(ErrorCode::shape_mismatch, "{}: the output is {}, not of shape {}", op,
                 out.to_string(), dims.to_string());
   return {};
+}
+
+bool may_overlap(const Tensor& input, const Tensor& out) {
+  return input.storage()->address() < out.storage()->address() + out.storage()->size() &&
+         out.storage()->address() < input.storage()->address() + input.storage()->size();
 }
 
 Status run_elementwise(const Executor& executor, ElementwiseOp op,

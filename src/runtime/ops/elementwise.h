@@ -25,5 +25,7 @@ Result<Tensor> make_elementwise(const Executor& executor, ElementwiseOp op,
 Status check_output(const Executor& executor, std::string_view op, const Tensor& out, DType type,
                     const Dims& dims);
 Status check_input(const Executor& executor, std::string_view op, const Tensor& input);
+// Whether they are views of storages that share memory.
+bool may_overlap(const Tensor& input, const Tensor& out);
 
 }  // namespace hologram::runtime::ops

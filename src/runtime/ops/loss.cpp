@@ -5,6 +5,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/op_kernels.h"
 #include "runtime/ops/reduce.h"
+#include "runtime/ops/rows.h"
 
 namespace hologram::runtime::ops {
 namespace {
@@ -38,6 +39,17 @@ Result<Tensor> classes_of(const Executor& executor, const Tensor& target) {
   return executor.tensor(std::span<const int64_t>(wide), target.dims());
 }
 
+// All are looked at before anything is computed: kernels do not check what they index with.
+Status check_classes(const Tensor& targets, uint64_t columns) {
+  HOLOGRAM_TRY(const std::vector<int64_t> values, targets.to_vector<int64_t>());
+  for (size_t r = 0; r < values.size(); ++r)
+    if (values[r] < 0 || static_cast<uint64_t>(values[r]) >= columns)
+      return fail(ErrorCode::out_of_range,
+                  "cross_entropy: target {} of row {} is no class of 0 to {}", values[r], r,
+                  columns - 1);
+  return {};
+}
+
 }  // namespace
 
 Result<Tensor> mse(const Executor& executor, const Tensor& prediction, const Tensor& target) {
@@ -66,22 +78,24 @@ Result<Tensor> cross_entropy(const Executor& executor, const Tensor& logits, con
     return fail(ErrorCode::shape_mismatch,
                 "cross_entropy of {} and {}: targets must be of shape {}", logits.to_string(),
                 target.to_string(), (classes ? rows : logits.dims()).to_string());
-  HOLOGRAM_TRY(
-      const backends::Builtin* builtin,
-      executor.op_kernels().builtin(
-          classes ? BuiltinOp::cross_entropy_class : BuiltinOp::cross_entropy, logits.type()));
+  const RowOp op = classes ? RowOp::cross_entropy_class : RowOp::cross_entropy;
+  HOLOGRAM_CHECK(
+      executor.op_kernels().rows(op, logits.type(), arithmetic_type(logits.type())));
   HOLOGRAM_TRY(const Tensor x, logits.contiguous());
   HOLOGRAM_TRY(const Tensor t, classes ? classes_of(executor, target) : target.contiguous());
   HOLOGRAM_TRY(const Tensor losses,
                executor.empty(arithmetic_type(logits.type()), rows, Lifetime::short_lived));
-  const Argument arguments[] = {
-      Argument::array_of(x.type(), x.address(), static_cast<uint64_t>(x.element_count()), false),
-      Argument::array_of(t.type(), t.address(), static_cast<uint64_t>(t.element_count()), false),
-      Argument::array_of(losses.type(), losses.address(),
-                         static_cast<uint64_t>(losses.element_count()), true),
-      Argument::scalar(static_cast<uint64_t>(losses.element_count())),
-      Argument::scalar(static_cast<uint64_t>(logits.dim(logits.rank() - 1)))};
-  HOLOGRAM_CHECK(executor.backend().call(*builtin, arguments));
+  const auto count = static_cast<uint64_t>(losses.element_count());
+  const auto columns = static_cast<uint64_t>(logits.dim(logits.rank() - 1));
+  if (count != 0) {
+    if (columns == 0)
+      return fail(ErrorCode::invalid_argument, "cross_entropy of {}: there are no classes",
+                  logits.to_string());
+    if (classes) HOLOGRAM_CHECK(check_classes(t, columns));
+    const RowArray inputs[] = {{x.address(), columns}, {t.address(), classes ? 1 : columns}};
+    HOLOGRAM_CHECK(run_rows(executor, op, logits.type(), inputs, count, columns,
+                            {losses.address(), 1}, losses.type()));
+  }
   return mean_as(executor, losses, logits.type());
 }
 

@@ -33,16 +33,21 @@ Result<const backends::Kernel*> OpKernels::load_elementwise(ElementwiseOp op, Va
   return kernel;
 }
 
-Result<const backends::Builtin*> OpKernels::find_builtin(BuiltinOp op, DType type) {
-  const std::string_view name = kBuiltinOpNames[static_cast<size_t>(op)];
-  const backends::Builtin* found =
-      backend_->find_builtin(std::string(name) + "_" + std::string(name_of(type)));
-  if (!found)
-    return fail(ErrorCode::unsupported, "{} of {} is not supported on backend '{}'", name,
-                name_of(type), backend_->capabilities().backend);
-  builtins_[static_cast<size_t>(op)][static_cast<size_t>(type)].store(found,
-                                                                      std::memory_order_release);
-  return found;
+Result<const backends::Kernel*> OpKernels::load_rows(RowOp op, DType element, DType result) {
+  if (!has_row_program(op, element, result))
+    return fail(ErrorCode::unsupported, "{} of {} is not supported; it takes {}", info(op).name,
+                name_of(element),
+                describe(op < RowOp::softmax ? TypeSet::numbers : TypeSet::floats));
+  HOLOGRAM_TRY(const backends::Kernel* kernel, find(row_program_name(op, element, result)));
+  rows_[place(op, element, result)].store(kernel, std::memory_order_release);
+  return kernel;
+}
+
+Result<const backends::Kernel*> OpKernels::flat(RowOp op) {
+  if (const backends::Kernel* kernel = loaded_flat(op)) return kernel;
+  HOLOGRAM_TRY(const backends::Kernel* kernel, find(info(op).kernel));
+  flat_rows_[static_cast<size_t>(op)].store(kernel, std::memory_order_release);
+  return kernel;
 }
 
 }  // namespace hologram::runtime

@@ -14,26 +14,10 @@
 
 #include "backends/backend.h"
 #include "runtime/programs/op_table.h"
+#include "runtime/programs/row_table.h"
 #include "support/result.h"
 
 namespace hologram::runtime {
-
-// The built-in kernels that ops call, by the first part of their names ("sum" of "sum_f32").
-enum class BuiltinOp : uint8_t {
-  sum,
-  mean,
-  min,
-  max,
-  dot,
-  matvec,
-  gemm,
-  softmax,
-  cross_entropy,
-  cross_entropy_class,
-};
-inline constexpr std::array<std::string_view, 10> kBuiltinOpNames = {
-    "sum",    "mean", "min",     "max",           "dot",
-    "matvec", "gemm", "softmax", "cross_entropy", "cross_entropy_class"};
 
 class OpKernels {
  public:
@@ -61,29 +45,41 @@ class OpKernels {
     return load_elementwise(op, variant, type);
   }
 
-  const backends::Builtin* loaded(BuiltinOp op, DType type) const {
-    const auto code = static_cast<size_t>(type);
-    if (code >= kTypes) return nullptr;
-    return builtins_[static_cast<size_t>(op)][code].load(std::memory_order_acquire);
+  // Of the ops over rows: null where the kernel was not loaded before.
+  const backends::Kernel* loaded(RowOp op, DType element, DType result) const {
+    if (element > DType::f64 || result > DType::f64) return nullptr;
+    return rows_[place(op, element, result)].load(std::memory_order_acquire);
   }
-  // unsupported where the backend has no such kernel for the type.
-  Result<const backends::Builtin*> builtin(BuiltinOp op, DType type) {
-    if (const backends::Builtin* found = loaded(op, type)) return found;
-    return find_builtin(op, type);
+  // unsupported where the op has no kernel for the types.
+  Result<const backends::Kernel*> rows(RowOp op, DType element, DType result) {
+    if (const backends::Kernel* kernel = loaded(op, element, result)) return kernel;
+    return load_rows(op, element, result);
   }
+  // The library's own form, for one row of f32.
+  const backends::Kernel* loaded_flat(RowOp op) const {
+    return flat_rows_[static_cast<size_t>(op)].load(std::memory_order_acquire);
+  }
+  Result<const backends::Kernel*> flat(RowOp op);
 
  private:
   static constexpr size_t kTypes = static_cast<size_t>(DType::f64) + 1;
 
   Result<const backends::Kernel*> load_elementwise(ElementwiseOp op, Variant variant, DType type);
-  Result<const backends::Builtin*> find_builtin(BuiltinOp op, DType type);
+  Result<const backends::Kernel*> load_rows(RowOp op, DType element, DType result);
+
+  using KernelSlot = std::atomic<const backends::Kernel*>;
+  static size_t place(RowOp op, DType element, DType result) {
+    return (static_cast<size_t>(op) * kTypes + static_cast<size_t>(element)) * kTypes +
+           static_cast<size_t>(result);
+  }
 
   // Declared first: kernels go before it.
   std::shared_ptr<backends::Backend> backend_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<backends::Kernel>, std::less<>> loaded_;
   Slot programs_[kElementwiseOpCount][kVariants][kTypes];
-  std::atomic<const backends::Builtin*> builtins_[kBuiltinOpNames.size()][kTypes] = {};
+  KernelSlot rows_[kRowOpCount * kTypes * kTypes] = {};
+  KernelSlot flat_rows_[kRowOpCount] = {};
 };
 
 }  // namespace hologram::runtime

@@ -4,15 +4,16 @@
 
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/op_kernels.h"
+#include "runtime/ops/rows.h"
 
 namespace hologram::runtime::ops {
 namespace {
 
-std::string_view name_of_op(BuiltinOp op) { return kBuiltinOpNames[static_cast<size_t>(op)]; }
+std::string_view name_of_op(RowOp op) { return info(op).name; }
 
-DType type_of(BuiltinOp op, DType type) {
-  if (op == BuiltinOp::sum) return sum_type(type);
-  if (op == BuiltinOp::mean) return mean_type(type);
+DType type_of(RowOp op, DType type) {
+  if (op == RowOp::sum) return sum_type(type);
+  if (op == RowOp::mean) return mean_type(type);
   return type;
 }
 
@@ -23,7 +24,7 @@ struct Shapes {
   uint64_t rows = 1, columns = 1;
 };
 
-Result<Shapes> shapes_of(BuiltinOp op, const Tensor& x, const Axes& axes) {
+Result<Shapes> shapes_of(RowOp op, const Tensor& x, const Axes& axes) {
   std::bitset<kMaxRank> reduced;
   const auto rank = static_cast<int64_t>(x.rank());
   for (int64_t axis : axes.axes) {
@@ -55,54 +56,56 @@ Result<Shapes> shapes_of(BuiltinOp op, const Tensor& x, const Axes& axes) {
   return shapes;
 }
 
-Status call(const Executor& executor, const backends::Builtin& builtin, const Tensor& x,
-            const Tensor& out, uint64_t rows, uint64_t columns) {
-  uint64_t words[4];
-  backends::put_word(words[0], x.address());
-  backends::put_word(words[1], out.address());
-  backends::put_word(words[2], rows);
-  backends::put_word(words[3], columns);
-  const uint64_t lengths[] = {static_cast<uint64_t>(x.element_count()),
-                              static_cast<uint64_t>(out.element_count()), 0, 0};
-  return executor.backend().call_checked(builtin, words, lengths);
+Status call(const Executor& executor, RowOp op, const Tensor& x, const Tensor& out,
+            const Shapes& shapes) {
+  const RowArray inputs[] = {{x.address(), shapes.columns}};
+  return reduce_rows(executor, op, x.type(), inputs, shapes.rows, shapes.columns, out.address(),
+                     out.type());
 }
 
 // Any axes and layout. Apart, so that what it keeps on the stack costs the common case nothing.
-[[gnu::noinline]] Status reduce_general(const Executor& executor, BuiltinOp op, const Tensor& x,
+[[gnu::noinline]] Status reduce_general(const Executor& executor, RowOp op, const Tensor& x,
                                         const Axes& axes, const Tensor& out) {
   HOLOGRAM_CHECK(check_input(executor, name_of_op(op), x));
-  HOLOGRAM_TRY(const backends::Builtin* builtin, executor.op_kernels().builtin(op, x.type()));
+  if (!contains(TypeSet::numbers, x.type()))
+    return fail(ErrorCode::unsupported, "{} of {} is not supported; it takes {}", name_of_op(op),
+                name_of(x.type()), describe(TypeSet::numbers));
   HOLOGRAM_TRY(const Shapes shapes, shapes_of(op, x, axes));
   HOLOGRAM_CHECK(check_output(executor, name_of_op(op), out, type_of(op, x.type()), shapes.result));
   if (shapes.rows == 0) return {};
-  if (shapes.columns == 0 && (op == BuiltinOp::min || op == BuiltinOp::max))
+  if (shapes.columns == 0 && (op == RowOp::min || op == RowOp::max))
     return fail(ErrorCode::invalid_argument, "{} of {} over no elements has no value",
                 name_of_op(op), x.to_string());
+  // The next one of this op and type may take the shortest way.
+  if (x.type() == DType::f32 && out.rank() == 0) HOLOGRAM_CHECK(executor.op_kernels().flat(op));
   Tensor rows = x;
   if (!x.is_contiguous() || shapes.rows != 1) {
     HOLOGRAM_TRY(const Tensor turned, x.permute(shapes.order.span()));
     HOLOGRAM_TRY(rows, turned.contiguous());
   }
-  if (out.is_contiguous()) return call(executor, *builtin, rows, out, shapes.rows, shapes.columns);
+  // Rows are read while results of others are written.
+  const bool apart = shapes.rows == 1 || !may_overlap(rows, out);
+  if (out.is_contiguous() && apart) return call(executor, op, rows, out, shapes);
   HOLOGRAM_TRY(const Tensor whole, executor.empty(out.type(), out.dims(), Lifetime::short_lived));
-  HOLOGRAM_CHECK(call(executor, *builtin, rows, whole, shapes.rows, shapes.columns));
+  HOLOGRAM_CHECK(call(executor, op, rows, whole, shapes));
   return copy_elements(whole, out);
 }
 
-Status reduce(const Executor& executor, BuiltinOp op, const Tensor& x, const Axes& axes,
+Status reduce(const Executor& executor, RowOp op, const Tensor& x, const Axes& axes,
               const Tensor& out) {
-  // The common case, decided in a few nanoseconds: a whole contiguous tensor.
+  // The common case, decided in a few nanoseconds: a whole contiguous tensor of f32.
   const backends::Backend* const backend = &executor.backend();
-  if (axes.axes.empty() && !axes.keep && x.is_contiguous() && x.element_count() != 0 &&
-      x.backend() == backend && out.backend() == backend && out.writable() && out.rank() == 0 &&
-      out.type() == type_of(op, x.type())) {
-    if (const backends::Builtin* builtin = executor.op_kernels().loaded(op, x.type()))
-      return call(executor, *builtin, x, out, 1, static_cast<uint64_t>(x.element_count()));
+  const auto count = static_cast<uint64_t>(x.element_count());
+  if (axes.axes.empty() && !axes.keep && x.is_contiguous() && x.type() == DType::f32 &&
+      count - 1 < kShare && op != RowOp::mean && x.backend() == backend &&
+      out.backend() == backend && out.writable() && out.rank() == 0 && out.type() == DType::f32) {
+    if (const Kernel* flat = executor.op_kernels().loaded_flat(op))
+      return reduce_flat(executor, *flat, x.address(), nullptr, out.address(), count);
   }
   return reduce_general(executor, op, x, axes, out);
 }
 
-Result<Tensor> make(const Executor& executor, BuiltinOp op, const Tensor& x, const Axes& axes) {
+Result<Tensor> make(const Executor& executor, RowOp op, const Tensor& x, const Axes& axes) {
   HOLOGRAM_TRY(const Shapes shapes, shapes_of(op, x, axes));
   HOLOGRAM_TRY(const Tensor out, executor.empty(type_of(op, x.type()), shapes.result));
   HOLOGRAM_CHECK(reduce(executor, op, x, axes, out));
@@ -112,28 +115,28 @@ Result<Tensor> make(const Executor& executor, BuiltinOp op, const Tensor& x, con
 }  // namespace
 
 Status sum(const Executor& executor, const Tensor& x, const Axes& axes, const Tensor& out) {
-  return reduce(executor, BuiltinOp::sum, x, axes, out);
+  return reduce(executor, RowOp::sum, x, axes, out);
 }
 Status mean(const Executor& executor, const Tensor& x, const Axes& axes, const Tensor& out) {
-  return reduce(executor, BuiltinOp::mean, x, axes, out);
+  return reduce(executor, RowOp::mean, x, axes, out);
 }
 Status reduce_min(const Executor& executor, const Tensor& x, const Axes& axes, const Tensor& out) {
-  return reduce(executor, BuiltinOp::min, x, axes, out);
+  return reduce(executor, RowOp::min, x, axes, out);
 }
 Status reduce_max(const Executor& executor, const Tensor& x, const Axes& axes, const Tensor& out) {
-  return reduce(executor, BuiltinOp::max, x, axes, out);
+  return reduce(executor, RowOp::max, x, axes, out);
 }
 Result<Tensor> sum(const Executor& executor, const Tensor& x, const Axes& axes) {
-  return make(executor, BuiltinOp::sum, x, axes);
+  return make(executor, RowOp::sum, x, axes);
 }
 Result<Tensor> mean(const Executor& executor, const Tensor& x, const Axes& axes) {
-  return make(executor, BuiltinOp::mean, x, axes);
+  return make(executor, RowOp::mean, x, axes);
 }
 Result<Tensor> reduce_min(const Executor& executor, const Tensor& x, const Axes& axes) {
-  return make(executor, BuiltinOp::min, x, axes);
+  return make(executor, RowOp::min, x, axes);
 }
 Result<Tensor> reduce_max(const Executor& executor, const Tensor& x, const Axes& axes) {
-  return make(executor, BuiltinOp::max, x, axes);
+  return make(executor, RowOp::max, x, axes);
 }
 
 }  // namespace hologram::runtime::ops

@@ -1,4 +1,4 @@
-// Makes the ISA programs of the element-wise ops from the standard library's kernels. Linked into
+// Makes the ISA programs of the ops from the standard library's kernels. Linked into
 // the tool that makes the bundle of precompiled kernels, never into the runtime.
 #pragma once
 
@@ -7,7 +7,6 @@
 
 #include "isa/program.h"
 #include "lang/ir.h"
-#include "runtime/programs/op_table.h"
 #include "support/result.h"
 
 namespace hologram::runtime {

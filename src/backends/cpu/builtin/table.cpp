@@ -31,8 +31,6 @@ std::span<const Builtin> cpu_builtins() {
   static const std::vector<Builtin>& table = *new std::vector<Builtin>([] {
     BuiltinTable all;
     add_copy_builtins(all);
-    add_reduce_builtins(all);
-    add_softmax_builtins(all);
     add_gemm_builtins(all);
     return all.take_sorted();
   }());
