@@ -118,7 +118,9 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
     }
     HOLOGRAM_TRY(FileMap map, FileMap::open(path));
     auto owner = std::make_shared<FileMap>(std::move(map));
-    return open(owner->bytes(), owner, options);
+    HOLOGRAM_TRY(Archive archive, open(owner->bytes(), owner, options));
+    archive.unverified_->set_mapped();
+    return archive;
   };
   return in_context(open_file(), [&] { return path.string(); });
 }

@@ -15,6 +15,9 @@ class Unverified {
   void add(SectionKind kind, std::span<const std::byte> bytes, const Hash128& hash) {
     parts_.push_back({kind, bytes, hash});
   }
+  // The sections lie in a map of a file: pages that checking has brought in are let go, so that
+  // only what a run reads stays in the process.
+  void set_mapped() { mapped_ = true; }
   Status verify(ThreadPool& threads);
 
  private:
@@ -24,6 +27,7 @@ class Unverified {
     Hash128 hash;
   };
   std::vector<Part> parts_;
+  bool mapped_ = false;
   std::atomic<bool> passed_ = false;
   std::mutex mutex_;  // guards `failed_`; held while checking, so that it is done once
   Status failed_;

@@ -1,3 +1,6 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "archive/unverified.h"
@@ -5,13 +8,26 @@
 namespace hologram::archive {
 namespace {
 
-Hash128 hash_of(std::span<const std::byte> bytes, ThreadPool* threads) {
+// Takes the whole pages of `part`, which lies in a map of a file, out of this process; they are
+// there again when next used. Other memory would lose its content.
+void release(std::span<const std::byte> part) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t past = (begin + part.size()) / page * page;
+  if (first < past) (void)madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
+}
+
+Hash128 hash_of(std::span<const std::byte> bytes, ThreadPool* threads, bool mapped) {
   if (bytes.size() <= kHashBlock) return hash128(bytes);
   std::vector<Hash128> blocks((bytes.size() + kHashBlock - 1) / kHashBlock);
   const auto hash_blocks = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i)
-      blocks[i] = hash128(bytes.subspan(
-          i * kHashBlock, std::min<size_t>(kHashBlock, bytes.size() - i * kHashBlock)));
+    for (size_t i = begin; i < end; ++i) {
+      const auto block = bytes.subspan(i * kHashBlock,
+                                       std::min<size_t>(kHashBlock, bytes.size() - i * kHashBlock));
+      blocks[i] = hash128(block);
+      if (mapped) release(block);
+    }
   };
   if (threads)
     threads->parallel_for(blocks.size(), 1, hash_blocks, Schedule::dynamic);
@@ -22,7 +38,7 @@ Hash128 hash_of(std::span<const std::byte> bytes, ThreadPool* threads) {
 
 }  // namespace
 
-Hash128 section_hash(std::span<const std::byte> bytes) { return hash_of(bytes, nullptr); }
+Hash128 section_hash(std::span<const std::byte> bytes) { return hash_of(bytes, nullptr, false); }
 
 Status Unverified::verify(ThreadPool& threads) {
   if (passed_.load(std::memory_order_acquire)) return {};
@@ -30,7 +46,7 @@ Status Unverified::verify(ThreadPool& threads) {
   if (!failed_) return failed_;
   if (passed_.load(std::memory_order_relaxed)) return {};
   for (const Part& part : parts_)
-    if (hash_of(part.bytes, &threads) != part.hash)
+    if (hash_of(part.bytes, &threads, mapped_) != part.hash)
       return failed_ = fail(ErrorCode::corrupt, "section {} is damaged",
                             static_cast<uint32_t>(part.kind));
   passed_.store(true, std::memory_order_release);

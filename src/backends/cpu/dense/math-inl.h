@@ -205,8 +205,9 @@ HWY_INLINE void with_activation(D d, Activation activation, float first, float s
       });
     case Activation::hard_swish:
       return f([=](V x) HWY_ATTR {
-        const V gate = hn::MulAdd(x, hn::Set(d, 1.0f / 6.0f), hn::Set(d, 0.5f));
-        return hn::Mul(x, clamp(d, gate, 0.0f, 1.0f));
+        // x + 3 is exact where the gate opens; x / 6 + 1/2 would lose all digits there.
+        const V gate = clamp(d, hn::Add(x, hn::Set(d, 3.0f)), 0.0f, 6.0f);
+        return hn::Mul(hn::Mul(x, hn::Set(d, 1.0f / 6.0f)), gate);
       });
     case Activation::softplus:
       return f([=](V x) HWY_ATTR { return softplus(d, x); });
