@@ -150,6 +150,7 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
                      size_t kernel, size_t stride, ThreadPool& pool) {
   if (!wanted(name)) return;
   ConvBf16 c;
+  c.input_layout = in <= 4 ? Layout::nchw : Layout::blocked;
   ConvShape& s = c.shape;
   s.in_channels = in;
   s.out_channels = out;
@@ -159,8 +160,9 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
   s.pad_top = s.pad_left = kernel / 2;
   s.out_height = s.out_width = conv_output_size(size, kernel / 2 * 2, kernel, stride, 1);
   c.parts = parts;
-  Floats weights(out * in * kernel * kernel), packed(packed_conv_bf16_bytes(s, parts) / 4);
-  pack_conv_bf16(s, parts, weights.data(), packed.bytes.data());
+  Floats weights(out * in * kernel * kernel),
+      packed(packed_conv_bf16_bytes(s, parts, c.input_layout) / 4);
+  pack_conv_bf16(s, parts, weights.data(), packed.bytes.data(), c.input_layout);
   Floats x(channel_blocks(in) * 16 * size * size), bias(out);
   Floats y(channel_blocks(out) * 16 * s.out_height * s.out_width);
   c.input = x.data();
@@ -176,7 +178,10 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
 }
 
 void conv_bf16_table(ThreadPool& one) {
-  for (auto [parts, name] : {std::pair{Bf16Parts::two, "conv fast"}, {Bf16Parts::one, "conv bf16"}})
+  for (auto [parts, name] :
+       {std::pair{Bf16Parts::two, "conv fast"}, {Bf16Parts::one, "conv bf16"}}) {
+    bench_conv_bf16(name, parts, 3, 64, 224, 7, 2, one);
+    bench_conv_bf16(name, parts, 3, 32, 224, 3, 2, one);
     for (auto [channels, size] :
          {std::pair<size_t, size_t>{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
       bench_conv_bf16(name, parts, channels * 4, channels, size, 1, 1, one);
@@ -184,6 +189,7 @@ void conv_bf16_table(ThreadPool& one) {
       bench_conv_bf16(name, parts, channels, channels * 4, size, 1, 1, one);
       if (channels < 512) bench_conv_bf16(name, parts, channels * 2, channels * 2, size, 3, 2, one);
     }
+  }
 }
 
 void conv_table(ThreadPool& one, ThreadPool& two) {

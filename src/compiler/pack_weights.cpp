@@ -1,6 +1,8 @@
 #include "compiler/pack_weights.h"
 
+#include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "backends/cpu/dense/conv.h"
@@ -50,6 +52,9 @@ class Packer {
       HOLOGRAM_TRY(Tensor tensor, integer             ? pack_integer(node, plain)
                                   : node.op == "Conv" ? pack_conv(node, plain)
                                                       : pack_product(node, plain));
+      if (node.attributes.integer("half") != 0) {
+        HOLOGRAM_TRY(tensor, halved(std::move(tensor)));
+      }
       const std::string name = graph_.value(node.inputs[1]).name;
       found = packed_.emplace(key, graph_.add_constant(std::move(tensor), name)).first;
     }
@@ -61,9 +66,13 @@ class Packer {
   static std::vector<int64_t> form(const Node& node) {
     const auto integer = [&](const char* name) { return node.attributes.integer(name); };
     if (node.op == "MatMulInteger") return {2};
-    if (node.op == "MatMul") return {0, integer("transposed"), integer("parts")};
-    std::vector<int64_t> form = {1, integer("blocked_input"), integer("algorithm"),
-                                 integer("group"), integer("parts")};
+    if (node.op == "MatMul") return {0, integer("transposed"), integer("parts"), integer("half")};
+    std::vector<int64_t> form = {1,
+                                 integer("blocked_input"),
+                                 integer("algorithm"),
+                                 integer("group"),
+                                 integer("parts"),
+                                 integer("half")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
     return form;
@@ -71,6 +80,17 @@ class Packer {
 
   static Result<Tensor> allocate(size_t bytes, DType dtype = DType::f32) {
     return Tensor::allocate(dtype, {static_cast<int64_t>(bytes / size_of(dtype))});
+  }
+
+  // As f16, unless a value is beyond its range.
+  static Result<Tensor> halved(Tensor wide) {
+    const std::span values(wide.as<float>(), static_cast<size_t>(wide.count()));
+    constexpr float kLargest = 65504;
+    for (const float value : values)
+      if (!(std::abs(value) <= kLargest)) return wide;
+    HOLOGRAM_TRY(Tensor half, allocate(values.size() * sizeof(uint16_t), DType::f16));
+    for (size_t i = 0; i < values.size(); ++i) half.as<uint16_t>()[i] = f32_to_f16(values[i]);
+    return half;
   }
 
   static dense::Bf16Parts parts_of(const Node& node) {
@@ -116,16 +136,16 @@ class Packer {
         .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
         .groups = groups,
         .algorithm = static_cast<dense::ConvAlgorithm>(node.attributes.integer("algorithm"))};
-    if (node.attributes.integer("parts") != 0) {
-      const dense::Bf16Parts parts = parts_of(node);
-      HOLOGRAM_TRY(Tensor packed,
-                   allocate(dense::packed_conv_bf16_bytes(conv, parts), DType::bf16));
-      dense::pack_conv_bf16(conv, parts, weights.as<float>(), packed.data);
-      return packed;
-    }
     const dense::Layout layout = node.attributes.integer("blocked_input") != 0
                                      ? dense::Layout::blocked
                                      : dense::Layout::nchw;
+    if (node.attributes.integer("parts") != 0) {
+      const dense::Bf16Parts parts = parts_of(node);
+      HOLOGRAM_TRY(Tensor packed,
+                   allocate(dense::packed_conv_bf16_bytes(conv, parts, layout), DType::bf16));
+      dense::pack_conv_bf16(conv, parts, weights.as<float>(), packed.data, layout);
+      return packed;
+    }
     HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_weight_bytes(conv, layout)));
     dense::pack_conv_weights(conv, layout, weights.as<float>(), packed.as<float>());
     return packed;

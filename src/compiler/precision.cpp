@@ -37,14 +37,20 @@ bool is_small(const Graph& graph, const Node& node, Precision precision) {
 }
 
 bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision) {
-  if (node.op == "Attention") return dense::has_bf16_products();
+  if (node.op == "Attention") return precision != Precision::f16 && dense::has_bf16_products();
   const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   if (!weights || weights->dtype != DType::f32) return false;
   if (node.op == "MatMul") return !is_small(graph, node, precision);
-  if (node.attributes.integer("group", 1) != 1 || node.attributes.integer("blocked_input") == 0 ||
-      node.attributes.integer("blocked_output") == 0)
+  if (precision == Precision::f16) return true;
+  if (node.attributes.integer("group", 1) != 1 || node.attributes.integer("blocked_output") == 0)
     return false;
-  if (node.attributes.integers("weight_shape")[1] < kFewChannels) return false;
+  const auto shape = node.attributes.integers("weight_shape");
+  const auto dilations = node.attributes.integers("dilations");
+  // A first layer, whose rows only tiles read where they lie.
+  if (node.attributes.integer("blocked_input") == 0)
+    return dense::has_bf16_tiles() && shape.size() == 4 && shape[1] <= 4 && shape[3] > 1 &&
+           (dilations.empty() || dilations.back() == 1);
+  if (shape[1] < kFewChannels) return false;
   // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well.
   return node.attributes.integer("algorithm") == 0 || dense::has_bf16_tiles();
 }
@@ -55,11 +61,13 @@ Result<Precision> parse_precision(std::string_view name) {
   if (name == "f32") return Precision::f32;
   if (name == "fast") return Precision::fast;
   if (name == "bf16") return Precision::bf16;
-  for (std::string_view later : {"f16", "int8", "int4", "table"})
+  if (name == "f16") return Precision::f16;
+  for (std::string_view later : {"int8", "int4", "table"})
     if (name == later)
       return fail(ErrorCode::unsupported,
-                  "precision '{}' is not available yet; there are f32, fast and bf16", name);
-  return fail(ErrorCode::invalid_argument, "no precision '{}'; there are f32, fast and bf16", name);
+                  "precision '{}' is not available yet; there are f32, fast, bf16 and f16", name);
+  return fail(ErrorCode::invalid_argument, "no precision '{}'; there are f32, fast, bf16 and f16",
+              name);
 }
 
 PrecisionChoice choose_precision(Graph& graph, Precision precision) {
@@ -79,6 +87,10 @@ PrecisionChoice choose_precision(Graph& graph, Precision precision) {
       continue;
     }
     ++choice.narrow;
+    if (precision == Precision::f16) {
+      node.attributes.set("half", int64_t{1});
+      continue;
+    }
     node.attributes.set("parts", int64_t{precision == Precision::fast ? 2 : 1});
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
@@ -90,6 +102,8 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
   const bool fast = precision == Precision::fast;
   if (fast && !dense::has_bf16_tiles())
     return fmt::format("fast: {} steps in f32, since this CPU has no bf16 tiles", choice.wide);
+  if (precision == Precision::f16)
+    return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
   return fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16", choice.narrow,
                      fast ? "two bf16 parts" : "bf16", choice.wide);
 }

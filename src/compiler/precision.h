@@ -15,9 +15,10 @@ enum class Precision : uint8_t {
   fast,  // f32 in and out, each operand as two bf16 parts where the CPU has tiles for them: about
          // 16 bits, an error near 1e-5 of the output's range
   bf16,  // operands of products rounded to bf16, sums in f32
+  f16,   // weights stored as f16 and widened as they are used, arithmetic in f32
 };
 
-// "f32", "fast", "bf16"; unsupported for the others that the format has names for.
+// "f32", "fast", "bf16", "f16"; unsupported for the others that the format has names for.
 Result<Precision> parse_precision(std::string_view name);
 
 // Gives attention, products and convolutions by constant weights the attribute `parts`: how many

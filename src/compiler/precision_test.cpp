@@ -88,6 +88,15 @@ TEST(Precision, ErrorsAreWhatWasAskedFor) {
   EXPECT_LT(bf16_bytes, f32_bytes * 8 / 10);
 }
 
+TEST(Precision, F16StoresHalfTheBytes) {
+  size_t f32_bytes = 0, f16_bytes = 0;
+  const std::vector<float> exact = result(Precision::f32, &f32_bytes);
+  const std::vector<float> half = result(Precision::f16, &f16_bytes);
+  EXPECT_LE(error(half, exact), 2e-3);
+  EXPECT_NE(half, exact);
+  EXPECT_LT(f16_bytes, f32_bytes * 6 / 10);
+}
+
 // One product of `rows` rows with a 64 x n matrix.
 CompileReport product_report(int64_t rows, int64_t n, Precision precision) {
   Graph g;
@@ -118,6 +127,7 @@ TEST(Precision, TheReportSaysWhatBecameOfIt) {
 
 TEST(Precision, NamesAreKnownOrRefused) {
   EXPECT_EQ(*parse_precision("fast"), Precision::fast);
+  EXPECT_EQ(*parse_precision("f16"), Precision::f16);
   EXPECT_EQ(parse_precision("int4").error().code(), ErrorCode::unsupported);
   EXPECT_EQ(parse_precision("f31").error().code(), ErrorCode::invalid_argument);
 }

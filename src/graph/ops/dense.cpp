@@ -130,7 +130,7 @@ void add_dense(OperatorTable& table) {
     table.add(name, "hologram")
         .signature(signature)
         .where("T", {DType::f32})
-        .where("P", {DType::f32, DType::bf16})
+        .where("P", {DType::f32, DType::bf16, DType::f16})
         .attributes(attributes)
         .infer(f)
         .kernel(std::string("hologram.") + name);
@@ -138,10 +138,10 @@ void add_dense(OperatorTable& table) {
   const std::string epilogue = kEpilogue;
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
-      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i" +
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, half:i" +
           epilogue,
       "X:T, W:P, B:T?, residual:T? -> Y:T", conv);
-  add("MatMul", "k:i, n:i, packed:i, parts:i, transposed:i, alpha:f, shape:is" + epilogue,
+  add("MatMul", "k:i, n:i, packed:i, parts:i, half:i, transposed:i, alpha:f, shape:is" + epilogue,
       "A:T, B:P, bias:T?, residual:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "

@@ -1,8 +1,12 @@
 // Convolution of f32 images by bf16 products: one part, or two for nearly f32 (see gemm_narrow.h).
 //
-// One group, both layouts blocked. The image is taken apart once into planes of 32-channel chunks,
-// one for each residue of the stride, with zero margins; a kernel position is then an offset, and
-// consecutive pixels are the rows of a matrix product, across the ends of image rows too.
+// One group, a blocked output. A blocked image is taken apart once into planes of 32-channel
+// chunks, one for each residue of the stride, with zero margins; a kernel position is then an
+// offset, and consecutive pixels are the rows of a matrix product, across the ends of image rows
+// too.
+//
+// An nchw image of at most four channels (a first layer) becomes rows of four values a pixel; a row
+// of the kernel is then one run of values, 8 pixels to a chunk, and rows of the product overlap.
 //
 // Rules of conv.h hold.
 #pragma once
@@ -14,6 +18,7 @@ namespace hologram::backends::dense {
 
 struct ConvBf16 {
   ConvShape shape;
+  Layout input_layout = Layout::blocked;
   Bf16Parts parts = Bf16Parts::one;
   const float* input = nullptr;
   const std::byte* packed_weights = nullptr;
@@ -21,11 +26,13 @@ struct ConvBf16 {
   Epilogue epilogue;
 };
 
-bool conv_bf16_supported(const ConvShape& shape);
-// packed: panels of 32 outputs as [chunk of 32 inputs][tap][part][16][32][2].
-size_t packed_conv_bf16_bytes(const ConvShape& shape, Bf16Parts parts);
+bool conv_bf16_supported(const ConvShape& shape, Layout input = Layout::blocked);
+// packed: panels of 32 outputs as [chunk of 32 inputs][tap][part][16][32][2]; for an nchw input
+// [kernel row][8 kernel columns of 4 channels each][part][16][32][2].
+size_t packed_conv_bf16_bytes(const ConvShape& shape, Bf16Parts parts,
+                              Layout input = Layout::blocked);
 void pack_conv_bf16(const ConvShape& shape, Bf16Parts parts, const float* weights,
-                    std::byte* packed);
+                    std::byte* packed, Layout input = Layout::blocked);
 size_t conv_bf16_scratch_bytes(const ConvBf16& conv);
 void conv_bf16(const ConvBf16& conv, std::byte* scratch, ThreadPool& pool);
 

@@ -33,6 +33,7 @@ float rounded(float v) {
 struct Trial {
   ConvShape s;
   Bf16Parts parts;
+  Layout layout = Layout::blocked;
   std::vector<float> x, w, bias, residual;
   Trial(const ConvShape& s, Bf16Parts parts)
       : s(s),
@@ -59,9 +60,13 @@ struct Trial {
     AlignedBytes output = poisoned_scratch(out_bytes), other = poisoned_scratch(out_bytes);
     to_blocked(s.batch, s.out_channels, out_pixels, residual.data(), other.as<float>().data(),
                pool);
-    AlignedBytes packed = poisoned_scratch(packed_conv_bf16_bytes(s, parts));
-    pack_conv_bf16(s, parts, w.data(), packed.data());
-    ConvBf16 conv{.shape = s, .parts = parts, .input = blocked, .packed_weights = packed.data()};
+    AlignedBytes packed = poisoned_scratch(packed_conv_bf16_bytes(s, parts, layout));
+    pack_conv_bf16(s, parts, w.data(), packed.data(), layout);
+    ConvBf16 conv{.shape = s,
+                  .input_layout = layout,
+                  .parts = parts,
+                  .input = layout == Layout::nchw ? x.data() : blocked,
+                  .packed_weights = packed.data()};
     conv.output = output.as<float>().data();
     conv.epilogue.bias = bias.data();
     conv.epilogue.residual = other.as<float>().data();
@@ -99,9 +104,14 @@ TEST(ConvBf16, EveryShape) {
           shape(16, 48, 7, 7, 3, 1, 1), shape(40, 24, 15, 31, 3, 2, 1),
           shape(20, 16, 11, 9, 3, 1, 0), shape(48, 20, 13, 13, 5, 1, 2),
           shape(16, 16, 12, 12, 3, 1, 2, 2), shape(70, 65, 14, 14, 3, 2, 1),
-          shape(5, 7, 1, 1, 1, 1, 0), shape(33, 9, 10, 10, 4, 3, 2)})
+          shape(5, 7, 1, 1, 1, 1, 0), shape(33, 9, 10, 10, 4, 3, 2),
+          // nchw: few channels
+          shape(3, 40, 23, 37, 7, 2, 3), shape(3, 16, 12, 10, 3, 1, 1),
+          shape(1, 20, 9, 40, 9, 3, 4), shape(4, 33, 32, 32, 16, 16, 0),
+          shape(2, 8, 6, 6, 2, 1, 0)})
       for (Bf16Parts parts : {Bf16Parts::one, Bf16Parts::two}) {
-        const Trial t(s, parts);
+        Trial t(s, parts);
+        if (s.in_channels <= 4) t.layout = Layout::nchw;
         const std::vector<float> y = t.result(ThreadPool::shared());
         const double depth = double(s.in_channels * s.kernel_height * s.kernel_width);
         const double allowed = 1e-6 + (parts == Bf16Parts::one ? 1e-7 : 6e-6) * depth;

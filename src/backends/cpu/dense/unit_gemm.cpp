@@ -62,9 +62,10 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
             (last - first);
         for (size_t t = first; t < last; ++t) {
           const size_t row = tiles.begin(t), rows = tiles.height(t);
-          g.tile({.a = g.image ? g.image + row * kChunk : a + row * depth + unit * rows,
+          g.tile({.a = g.image ? g.image + row * g.image_row : a + row * depth + unit * rows,
                   .steps = g.image ? g.steps + unit / g.step_units : nullptr,
                   .a_low = g.image_low,
+                  .a_row = g.image_row,
                   .b = b,
                   .units = units,
                   .rows = rows,

@@ -18,9 +18,10 @@ struct UnitGemm {
   void (*tile)(const UnitTile&) = nullptr;
   // Writes rows row..row+height of A as [chunk][height][16] units; called once a tile.
   FunctionRef<void(size_t row, size_t height, uint32_t* packed)> pack_a;
-  // Instead of packing: an image whose rows are 16 units apart, see UnitTile. `step_units`: of the
-  // sum that one step stands for (16, of two parts 32).
+  // Instead of packing: an image whose rows are `image_row` units apart, see UnitTile.
+  // `step_units`: of the sum that one step stands for (16, of two parts 32).
   const uint32_t* image = nullptr;
+  size_t image_row = kChunk;
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t image_low = 0;
   size_t step_units = kChunk;

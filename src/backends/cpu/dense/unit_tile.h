@@ -21,6 +21,7 @@ struct UnitTile {
   // parts `a_low` units further. Whole chunks only. Null: chunks follow each other.
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t a_low = 0;
+  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX) only
   const uint32_t* b = nullptr;
   size_t units = 0;
   size_t rows = 0;

@@ -62,9 +62,11 @@ HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_tiles() {
 }
 
 template <int kA>
-HOLOGRAM_AMX inline __attribute__((always_inline)) void load_a(const uint32_t* a) {
-  _tile_loadd(4, a, kRowBytes);
-  if constexpr (kA == 2) _tile_loadd(5, a + kTileUnits, kRowBytes);
+HOLOGRAM_AMX inline __attribute__((always_inline)) void load_a(const uint32_t* a,
+                                                               size_t row = kChunk) {
+  _tile_loadd(4, a, static_cast<ptrdiff_t>(row * sizeof(uint32_t)));
+  if constexpr (kA == 2)
+    _tile_loadd(5, a + kChunk * row, static_cast<ptrdiff_t>(row * sizeof(uint32_t)));
 }
 template <int kB>
 HOLOGRAM_AMX inline __attribute__((always_inline)) void load_b(const uint32_t* b) {
@@ -126,7 +128,7 @@ HOLOGRAM_AMX void run_units(const UnitTile& tile) {
   const size_t whole = tile.units / kChunk;
   Ahead ahead(tile, whole);
   for (size_t c = 0; c < whole; ++c, b += b_step) {
-    load_a<kA>(tile.chunk(c));
+    load_a<kA>(tile.chunk(c), tile.a_row);
     load_b<kB>(b);
     ahead.advance();
     multiply_tiles<kProduct, kA, kB>();
@@ -156,11 +158,11 @@ HOLOGRAM_AMX void run_split(const UnitTile& tile) {
   Ahead ahead(tile, pairs);
   for (size_t c = 0; c < pairs; ++c, b += 2 * b_part) {
     const uint32_t* a = tile.pair(c);
-    load_a<kA>(a + a_part);
+    load_a<kA>(a + a_part, tile.a_row);
     load_b<kB>(b);
     ahead.advance();
     multiply_tiles<Product::bf16, kA, kB>();
-    load_a<kA>(a);
+    load_a<kA>(a, tile.a_row);
     multiply_tiles<Product::bf16, kA, kB>();
     load_b<kB>(b + b_part);
     multiply_tiles<Product::bf16, kA, kB>();

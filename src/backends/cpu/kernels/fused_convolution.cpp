@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/kernels/convolution.h"
 #include "backends/cpu/kernels/fused.h"
 
@@ -10,19 +11,20 @@ namespace dense = backends::dense;
 
 namespace {
 
-// Operands as bf16, of one part or two; both sides blocked.
+// Operands as bf16, of one part or two.
 Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts) {
   dense::ConvBf16 narrow{.shape = conv.shape,
+                         .input_layout = conv.input_layout,
                          .parts = parts == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one,
                          .input = conv.input,
                          .packed_weights = c.input(1).data,
                          .output = conv.output,
                          .epilogue = conv.epilogue};
   if (parts < 0 || parts > 2 || c.integer("packed") == 0 ||
-      conv.input_layout != dense::Layout::blocked || conv.output_layout != dense::Layout::blocked ||
-      !dense::conv_bf16_supported(conv.shape))
+      conv.output_layout != dense::Layout::blocked ||
+      !dense::conv_bf16_supported(conv.shape, conv.input_layout))
     return fail(ErrorCode::unsupported, "no such convolution of {} parts", parts);
-  const size_t bytes = dense::packed_conv_bf16_bytes(conv.shape, narrow.parts);
+  const size_t bytes = dense::packed_conv_bf16_bytes(conv.shape, narrow.parts, conv.input_layout);
   if (c.input(1).bytes() != bytes)
     return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
                 c.input(1).bytes(), bytes);
@@ -34,8 +36,8 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts) {
 }  // namespace
 
 // Inputs X, W, B?, residual?. `weight_shape` is that of the weights before they were packed;
-// `packed` says that they are, for `algorithm` and the input's layout, or as `parts` bf16 values
-// each where that is not 0.
+// `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, or as `parts`
+// bf16 values each where that is not 0.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -73,7 +75,14 @@ Status fused_conv(KernelContext& c) {
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
   if (const int64_t parts = c.integer("parts")) return narrow_conv(c, conv, parts);
   const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
-  if (c.integer("packed") != 0) {
+  if (c.integer("packed") != 0 && c.input(1).dtype == DType::f16) {
+    if (c.input(1).bytes() * 2 != bytes)
+      return fail(ErrorCode::shape_mismatch, "{} bytes of packed f16 weights; {} expected",
+                  c.input(1).bytes(), bytes / 2);
+    HOLOGRAM_TRY(auto wide, c.scratch<float>(bytes / sizeof(float)));
+    dense::widen_half(c.input(1).as<uint16_t>(), wide.data(), wide.size(), c.threads());
+    conv.packed_weights = wide.data();
+  } else if (c.integer("packed") != 0) {
     if (c.input(1).bytes() != bytes)
       return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
                   c.input(1).bytes(), bytes);

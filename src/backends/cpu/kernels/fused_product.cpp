@@ -1,5 +1,6 @@
 // hologram.MatMul: rows of any tensor times one matrix, with its epilogue.
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/kernels/fused.h"
 
@@ -30,16 +31,22 @@ Status narrow_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b, in
   return {};
 }
 
-uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts) {
+Status half_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_half_scratch_bytes(g)));
+  dense::gemm_half(g, b.as<uint16_t>(), scratch.data(), c.threads());
+  return {};
+}
+
+uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, bool half) {
   if (parts != 0) return dense::packed_b_bf16_bytes(k, n, parts_named(parts));
-  return packed ? dense::packed_b_bytes(k, n) : uint64_t{k} * n * sizeof(float);
+  return packed ? dense::packed_b_bytes(k, n) / (half ? 2 : 1) : uint64_t{k} * n * sizeof(float);
 }
 
 }  // namespace
 
 // Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed; packed as
-// `parts` bf16 values an element where that is not 0. The result has A's shape with n last, or
-// `shape` where given.
+// `parts` bf16 values an element where that is not 0, or as f16. The result has A's shape with n
+// last, or `shape` where given.
 Status fused_matmul(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1);
   const int64_t k = c.integer("k"), n = c.integer("n");
@@ -58,9 +65,10 @@ Status fused_matmul(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "{} rows of {} do not fill {}", rows, n,
                 dims.to_string());
   }
-  if (parts < 0 || parts > 2 || (parts != 0 && !packed))
+  const bool half = b.dtype == DType::f16;
+  if (parts < 0 || parts > 2 || (parts != 0 && (!packed || half)) || (half && !packed))
     return fail(ErrorCode::unsupported, "a product of {} parts", parts);
-  if (b.bytes() != matrix_bytes(k, n, packed, parts))
+  if (b.bytes() != matrix_bytes(k, n, packed, parts, half))
     return fail(ErrorCode::shape_mismatch, "a matrix of {} bytes; {} x {} expected", b.bytes(), k,
                 n);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
@@ -70,7 +78,7 @@ Status fused_matmul(KernelContext& c) {
                 .k = static_cast<size_t>(k),
                 .a = a.as<float>(),
                 .lda = static_cast<size_t>(k),
-                .packed_b = packed && parts == 0 ? b.as<float>() : nullptr,
+                .packed_b = packed && parts == 0 && !half ? b.as<float>() : nullptr,
                 .b = packed ? nullptr : b.as<float>(),
                 .ldb = static_cast<size_t>(transposed ? k : n),
                 .b_transposed = transposed,
@@ -79,6 +87,7 @@ Status fused_matmul(KernelContext& c) {
   HOLOGRAM_TRY(g.epilogue, read_epilogue(c, 2, 3, n, y.count()));
   g.epilogue.alpha = static_cast<float>(c.number("alpha", 1));
   if (parts != 0) return narrow_matmul(c, g, b, parts);
+  if (half) return half_matmul(c, g, b);
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_scratch_bytes(g)));
   dense::gemm(g, scratch.data(), c.threads());
   return {};
