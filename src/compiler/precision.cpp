@@ -73,8 +73,8 @@ Result<Precision> parse_precision(std::string_view name) {
 PrecisionChoice choose_precision(Graph& graph, Precision precision) {
   PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
-  const bool possible =
-      precision == Precision::bf16 || (precision == Precision::fast && dense::has_bf16_tiles());
+  const bool possible = precision != Precision::f32 &&
+                        (precision != Precision::fast || dense::has_bf16_tiles());
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
       const PrecisionChoice inner = choose_precision(*sub.graph, precision);

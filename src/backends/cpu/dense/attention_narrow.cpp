@@ -21,11 +21,14 @@ namespace hologram::backends::dense {
 // 32 values: what a chunk of units stands for, and the columns of a panel.
 inline constexpr size_t kWide = 2 * kChunk;
 inline constexpr size_t kMostChunks = kKeyBlock / kWide;
+inline constexpr size_t kTileScores = kMaxUnitRows * kWide;
+inline constexpr size_t kTileWeights = kMaxUnitRows * kChunk;
 
 // What one block of queries works in. Left sides are [part][chunk][row][16] units, right sides
-// panels of [chunk][part][16][32]; scores are [panel of 32 keys][row][32].
+// panels of [chunk][part][16][32]. Scores, [panel of 32 keys][row][32], and weights are those of
+// one tile of queries: they stay in the first cache from product to product.
 struct NarrowScratch {
-  size_t rows;    // of left sides and scores: kernels write whole tiles of 32
+  size_t rows;    // of queries: kernels read whole tiles of 32
   size_t depth;   // chunks of a query
   size_t values;  // panels of a value
   size_t q, steps, keys, scores, weights, value_units, sums, out, row;  // offsets in floats
@@ -36,14 +39,14 @@ struct NarrowScratch {
         values((a.value_depth + kWide - 1) / kWide) {
     AttentionLayout layout;
     q = layout.take(a.parts * depth * rows * kChunk);
-    steps = layout.take(std::max(depth, kMostChunks) * (sizeof(ptrdiff_t) / sizeof(float)));
+    steps = layout.take((depth + kMostChunks) * (sizeof(ptrdiff_t) / sizeof(float)));
     keys = layout.take(a.parts * depth * kChunk * kKeyBlock);
-    scores = layout.take(kKeyBlock * rows);
-    weights = layout.take(a.parts * kMostChunks * rows * kChunk);
+    scores = layout.take(kMostChunks * kTileScores);
+    weights = layout.take((a.parts * kMostChunks * kMaxUnitRows + kUnitRowsBeyond) * kChunk);
     value_units = layout.take(values * a.parts * kKeyBlock / 2 * kWide);
-    sums = layout.take(kMaxUnitRows * kWide);
+    sums = layout.take(kTileScores);
     out = layout.take(values * kWide * query_block(a));  // row-major
-    row = layout.take(3 * query_block(a));               // maximum, sum, factor
+    row = layout.take(2 * query_block(a));               // maximum, sum
     total = layout.total();
   }
 };
@@ -69,27 +72,29 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   uint32_t *const q = units(places.q), *const keys = units(places.keys);
   uint32_t *const weights = units(places.weights), *const values = units(places.value_units);
   auto* const steps = reinterpret_cast<ptrdiff_t*>(job.scratch + places.steps);
+  ptrdiff_t* const weight_steps = steps + places.depth;
   float *const scores = job.scratch + places.scores, *const sums = job.scratch + places.sums;
   float *const out = job.scratch + places.out, *const maxima = job.scratch + places.row;
-  float *const totals = maxima + query_block(a), *const factors = totals + query_block(a);
+  float* const totals = maxima + query_block(a);
   const float *k = job.k(), *v = job.v(), *mask = job.mask();
   const size_t rows = job.count, width = places.values * kWide, parts = a.parts;
-  const size_t left_chunk = places.rows * kChunk, panel_rows = places.rows * kWide;
-  const size_t right_chunk = parts * kChunk * kWide;
+  const size_t query_chunk = places.rows * kChunk, right_chunk = parts * kChunk * kWide;
+  const size_t value_panel = kMostChunks * right_chunk;
   const auto tile = parts == 2 ? kernels.split : kernels.bf16;
   const auto low_of = [&](uint32_t* high, size_t part) {
     return parts == 2 ? high + part : nullptr;
   };
 
-  for (size_t c = 0; c < std::max(places.depth, kMostChunks); ++c)
-    steps[c] = static_cast<ptrdiff_t>(c * left_chunk);
   for (size_t c = 0; c < places.depth; ++c) {
+    steps[c] = static_cast<ptrdiff_t>(c * query_chunk);
     const float* from = job.q() + c * kWide;
     const size_t count = std::min(kWide, a.depth - c * kWide);
-    uint32_t* to = q + c * left_chunk;
+    uint32_t* to = q + c * query_chunk;
     split_pixels(from, count > kChunk ? from + kChunk : nullptr, rows, a.q_strides.row, count, to,
-                 low_of(to, places.depth * left_chunk));
+                 low_of(to, places.depth * query_chunk));
   }
+  for (size_t c = 0; c < kMostChunks; ++c)
+    weight_steps[c] = static_cast<ptrdiff_t>(c * kTileWeights);
   std::fill_n(maxima, rows, -HUGE_VALF);
   std::fill_n(totals, rows, 0.0f);
   std::memset(out, 0, rows * width * sizeof(float));
@@ -100,7 +105,6 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
     const size_t panels = (count + kWide - 1) / kWide;
     for (size_t p = 0; p < panels; ++p) {
       const size_t columns = std::min(kWide, count - p * kWide);
-      uint32_t* panel = keys + p * places.depth * right_chunk;
       alignas(64) uint32_t turned[2][kWide * kChunk];
       if (columns < kWide) std::memset(turned, 0, sizeof(turned));
       for (size_t c = 0; c < places.depth; ++c) {
@@ -108,55 +112,59 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
         const size_t used = std::min(kWide, a.depth - c * kWide);
         split_pixels(from, used > kChunk ? from + kChunk : nullptr, columns, a.k_strides.row, used,
                      turned[0], parts == 2 ? turned[1] : nullptr);
+        uint32_t* to = keys + (p * places.depth + c) * right_chunk;
         for (size_t part = 0; part < parts; ++part)
           transpose_block(kWide, kChunk, reinterpret_cast<const float*>(turned[part]), kChunk,
-                          reinterpret_cast<float*>(panel + c * right_chunk + part * kChunk * kWide),
-                          kWide);
+                          reinterpret_cast<float*>(to + part * kChunk * kWide), kWide);
       }
-      for (size_t r = 0; r < rows; r += kernels.rows)
-        tile({.a = q + r * kChunk,
-              .steps = steps,
-              .a_low = static_cast<ptrdiff_t>(places.depth * left_chunk),
-              .b = panel,
-              .units = places.depth * parts * kChunk,
-              .rows = std::min(kernels.rows, rows - r),
-              .width = kWide,
-              .sums = scores + p * panel_rows + r * kWide});
-    }
-    for (size_t r = 0; r < rows; ++r) {
-      const size_t seen = job.seen(r, key, count);
-      float* row = scores + r * kWide;
-      // The product below runs over whole panels.
-      for (size_t c = (seen + kChunk - 1) / kChunk; c < 2 * panels; ++c)
-        std::fill_n(row + c / 2 * panel_rows + c % 2 * kChunk, kChunk, 0.0f);
-      factors[r] = seen == 0 ? 1.0f
-                             : weigh_row<2>(row, panel_rows, seen, a.scale, a.softcap,
-                                            mask ? mask + r * a.mask_strides.row + key : nullptr,
-                                            maxima[r], totals[r]);
-    }
-    for (size_t p = 0; p < panels; ++p) {
-      const float* from = scores + p * panel_rows;
-      uint32_t* to = weights + p * left_chunk;
-      split_pixels(from, from + kChunk, rows, kWide, kWide, to,
-                   low_of(to, kMostChunks * left_chunk));
     }
     for (size_t column = 0; column < width; column += kWide) {
-      uint32_t* panel = values + column / kWide * (kKeyBlock / kWide) * right_chunk;
+      uint32_t* panel = values + column / kWide * value_panel;
       split_row_pairs(v + key * a.v_strides.row + column, a.v_strides.row, count,
                       a.value_depth - column, kWide, right_chunk, panel,
                       low_of(panel, kChunk * kWide));
-      for (size_t r = 0; r < rows; r += kernels.rows) {
-        const size_t height = std::min(kernels.rows, rows - r);
-        tile({.a = weights + r * kChunk,
+    }
+    for (size_t first = 0; first < rows; first += kernels.rows) {
+      const size_t height = std::min(kernels.rows, rows - first);
+      for (size_t p = 0; p < panels; ++p)
+        tile({.a = q + first * kChunk,
               .steps = steps,
-              .a_low = static_cast<ptrdiff_t>(kMostChunks * left_chunk),
-              .b = panel,
+              .a_low = static_cast<ptrdiff_t>(places.depth * query_chunk),
+              .b = keys + p * places.depth * right_chunk,
+              .units = places.depth * parts * kChunk,
+              .rows = height,
+              .width = kWide,
+              .sums = scores + p * kTileScores});
+      float factors[kMaxUnitRows];
+      for (size_t r = 0; r < height; ++r) {
+        const size_t row = first + r, seen = job.seen(row, key, count);
+        float* at = scores + r * kWide;
+        // The product below runs over whole panels.
+        for (size_t c = (seen + kChunk - 1) / kChunk; c < 2 * panels; ++c)
+          std::fill_n(at + c / 2 * kTileScores + c % 2 * kChunk, kChunk, 0.0f);
+        factors[r] = seen == 0
+                         ? 1.0f
+                         : weigh_row<2>(at, kTileScores, seen, a.scale, a.softcap,
+                                        mask ? mask + row * a.mask_strides.row + key : nullptr,
+                                        maxima[row], totals[row]);
+      }
+      for (size_t p = 0; p < panels; ++p) {
+        const float* from = scores + p * kTileScores;
+        uint32_t* to = weights + p * kTileWeights;
+        split_pixels(from, from + kChunk, height, kWide, kWide, to,
+                     low_of(to, kMostChunks * kTileWeights));
+      }
+      for (size_t column = 0; column < width; column += kWide) {
+        tile({.a = weights,
+              .steps = weight_steps,
+              .a_low = static_cast<ptrdiff_t>(kMostChunks * kTileWeights),
+              .b = values + column / kWide * value_panel,
               .units = panels * parts * kChunk,
               .rows = height,
               .width = kWide,
               .sums = sums});
-        for (size_t i = 0; i < height; ++i)
-          add_row(out + (r + i) * width + column, factors[r + i], sums + i * kWide);
+        for (size_t r = 0; r < height; ++r)
+          add_row(out + (first + r) * width + column, factors[r], sums + r * kWide);
       }
     }
   }
