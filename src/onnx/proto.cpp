@@ -1,6 +1,6 @@
 #include "onnx/proto.h"
 
-#include <protozero/pbf_reader.hpp>
+#include "onnx/pbf_reader.h"
 
 namespace hologram::onnx {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <charconv>
 #include <cstring>
-#include <protozero/pbf_reader.hpp>
+
+#include "onnx/pbf_reader.h"
 
 #include "backends/cpu/kernels/alignment.h"
 

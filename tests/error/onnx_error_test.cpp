@@ -46,6 +46,8 @@ TEST_F(OnnxErrors, FilesThatAreNoModel) {
   refused("", ErrorCode::corrupt, HasSubstr("not an ONNX model: it has no graph"));
   refused("hello, world: this is text", ErrorCode::corrupt, HasSubstr("malformed protobuf"));
   refused(std::string(1000, '\xff'), ErrorCode::corrupt, HasSubstr("malformed protobuf"));
+  // The graph (field 7) as a number: an assertion inside protozero once.
+  refused("\x38\x01", ErrorCode::corrupt, HasSubstr("malformed protobuf"));
   const auto missing = compiler::compile_onnx(folder_ / "none.onnx");
   ASSERT_FALSE(missing.has_value());
   EXPECT_THAT(missing.error().to_string(), HasSubstr("none.onnx"));
