@@ -65,22 +65,16 @@ function(hologram_test name)
 endfunction()
 
 # One libFuzzer target; only with HOLOGRAM_FUZZ (the `fuzz` preset). `fuzz_targets` builds all of
-# them and only the layers they need; ./dev runs every bin/*_fuzz that is there. WHOLE: it needs the
-# compiler and every kernel, which take long to build, so `fuzz_whole_targets` has it instead.
+# them and only the layers they need; ./dev runs every bin/*_fuzz that is there.
 add_custom_target(fuzz_targets)
-add_custom_target(fuzz_whole_targets)
 function(hologram_fuzz name)
-  cmake_parse_arguments(ARG "WHOLE" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   if(HOLOGRAM_FUZZ)
     add_executable(${name} ${ARG_SOURCES})
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
-    if(ARG_WHOLE)
-      add_dependencies(fuzz_whole_targets ${name})
-    else()
-      add_dependencies(fuzz_targets ${name})
-    endif()
+    add_dependencies(fuzz_targets ${name})
   endif()
 endfunction()
 
