@@ -1,4 +1,5 @@
 #include "archive/archive.h"
+#include "archive/check_memory.h"
 #include "support/dtype.h"
 
 namespace hologram::archive {
@@ -16,10 +17,10 @@ size_t length(const V* vector) {
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
-Status check_type(const Type* type, const Model& model, int depth = 0) {
-  if (!type || depth > kMaxDepth || type->kind() < 1 || type->kind() > 3)
-    return bad("a value without a type");
-  if (type->kind() != 1) return check_type(type->element(), model, depth + 1);
+// Tensors (1), sequences of tensors (2), and optionals of either (3).
+Status check_type(const Type* type, const Model& model, int most = 3) {
+  if (!type || type->kind() < 1 || type->kind() > most) return bad("a value without a type");
+  if (type->kind() != 1) return check_type(type->element(), model, type->kind() - 1);
   if (!dtype_from_code(type->dtype())) return bad("an unknown element type");
   if (length(type->dims()) > kMaxRank) return bad("too many dimensions");
   for (size_t i = 0; i < length(type->dims()); ++i) {
@@ -50,6 +51,16 @@ Status check_ids(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool m
   return {};
 }
 
+// Every capture of the subplan is given, and nothing else.
+Status check_captures(const Subplan& sub) {
+  std::vector<bool> given(length(sub.plan()->values()));
+  for (size_t i = 0; i < length(sub.inner()); ++i) given[sub.inner()->Get(i)] = true;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i] != (sub.plan()->values()->Get(i)->storage() == Storage::capture))
+      return bad("a capture that nothing gives");
+  return {};
+}
+
 Status check_plan(const Plan* plan, const Model& model, int depth) {
   if (!plan || depth > kMaxDepth) return bad("a missing plan");
   const size_t values = length(plan->values()), constants = length(model.constants());
@@ -65,13 +76,20 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     const Value* value = plan->values()->Get(i);
     HOLOGRAM_CHECK(check_type(value->type(), model));
     if (value->storage() > Storage::view) return bad("an unknown storage");
+    if (value->storage() == Storage::capture && depth == 0) return bad("a capture of nothing");
+    if (value->storage() == Storage::arena && value->type()->kind() != 1)
+      return bad("planned memory for what is no tensor");
     if (value->storage() == Storage::view &&
         (value->source() < 0 || static_cast<size_t>(value->source()) >= values ||
          static_cast<size_t>(value->source()) == i))
       return bad("a view of a value that does not exist");
-    if (value->storage() == Storage::constant &&
-        (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants))
-      return bad("a constant that does not exist");
+    if (value->storage() == Storage::constant) {
+      if (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants)
+        return bad("a constant that does not exist");
+      if (value->type()->kind() != 1 ||
+          value->type()->dtype() != model.constants()->Get(value->constant())->dtype())
+        return bad("a constant of another type");
+    }
     if (value->elements() < -1 || value->elements() >= expressions)
       return bad("a size without its expression");
     if (value->storage() == Storage::arena && blocks > 0 &&
@@ -92,7 +110,12 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     const Storage storage = plan->values()->Get(i)->storage();
     there[i] = storage == Storage::constant || storage == Storage::capture;
   }
-  for (size_t i = 0; i < length(plan->inputs()); ++i) there[plan->inputs()->Get(i)] = true;
+  for (size_t i = 0; i < length(plan->inputs()); ++i) {
+    if (plan->values()->Get(plan->inputs()->Get(i))->storage() != Storage::input)
+      return bad("an input that is something else");
+    there[plan->inputs()->Get(i)] = true;
+  }
+  std::vector<bool> made(values);
   const auto all_there = [&](const flatbuffers::Vector<uint32_t>* ids) {
     for (size_t i = 0; i < length(ids); ++i)
       if (ids->Get(i) != kNone && !there[ids->Get(i)]) return false;
@@ -126,13 +149,18 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
       HOLOGRAM_CHECK(check_ids(sub->outer(), values, false));
       HOLOGRAM_CHECK(check_ids(sub->inner(), length(sub->plan()->values()), false));
       if (!all_there(sub->outer())) return bad("a subplan that captures what nothing made");
+      HOLOGRAM_CHECK(check_captures(*sub));
     }
-    for (size_t k = 0; k < length(step->outputs()); ++k)
-      if (step->outputs()->Get(k) != kNone) there[step->outputs()->Get(k)] = true;
+    for (size_t k = 0; k < length(step->outputs()); ++k) {
+      const uint32_t id = step->outputs()->Get(k);
+      if (id == kNone) continue;
+      if (made[id]) return bad("a value made twice");
+      there[id] = made[id] = true;
+    }
     for (size_t k = 0; k < length(step->release()); ++k) there[step->release()->Get(k)] = false;
   }
   if (!all_there(plan->outputs())) return bad("an output that nothing made");
-  return {};
+  return check_memory(*plan);
 }
 
 }  // namespace

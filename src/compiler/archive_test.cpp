@@ -207,6 +207,18 @@ TEST(Archive, RefusesHostilePlans) {
       {"a size without its expression",
        [](ModelT& m) { m.plan->values[made_by(m, "Softmax")]->elements = 5000; }},
       {"a symbol that no input binds", [](ModelT& m) { m.symbols.push_back("lonely"); }},
+      {"a constant of another type",
+       [](ModelT& m) {
+         for (auto& v : m.plan->values)
+           if (v->storage == Storage::constant) v->type->dtype = 3;
+       }},
+      {"a capture of nothing", [](ModelT& m) { m.plan->values[0]->storage = Storage::capture; }},
+      {"an input that is something else",
+       [](ModelT& m) { m.plan->values[m.plan->inputs[0]]->storage = Storage::pool; }},
+      {"a value made twice",
+       [](ModelT& m) { m.plan->steps.back()->outputs = m.plan->steps[0]->outputs; }},
+      {"is left out",
+       [](ModelT& m) { m.plan->steps[step_of(m, "Softmax")]->inputs[0] = 0xffffffff; }},
   };
   for (bool symbolic : {false, true})
     for (const auto& [message, change] : changes) {
@@ -244,7 +256,20 @@ TEST(Archive, RefusesHostileMemoryPlans) {
   refused(false, "outside the arena", [&](auto& p) { planned(p).offset = 4; });
   refused(false, "outside the arena", [&](auto& p) { p.arena = 0; });
   refused(false, "impossible size", [&](auto& p) { p.arena = ~uint64_t{0}; });
-  refused(false, "bytes were planned", [&](auto& p) { planned(p).size /= 2; });
+  refused(false, "bytes were planned", [&](auto& p) {
+    for (auto& value : p.values) value->size /= 2;
+  });
+  // Everything in one place: what is still needed would be written over.
+  refused(false, "lie on one another", [&](auto& p) {
+    for (auto& value : p.values) value->offset = 0;
+  });
+  refused(true, "lie on one another", [&](auto& p) {
+    for (auto& block : p.blocks) block->beside.clear();
+  });
+  refused(true, "of one block at the same time", [&](auto& p) {
+    for (auto& value : p.values)
+      if (value->storage == Storage::arena) value->block = 0;
+  });
   refused(true, "outside the blocks", [&](auto& p) { planned(p).block = 1000; });
   refused(true, "outside the blocks", [&](auto& p) { planned(p).block = -1; });
   refused(true, "beside a later one", [&](auto& p) { p.blocks[0]->beside = {0}; });

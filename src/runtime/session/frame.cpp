@@ -204,8 +204,11 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   Status status = kernels::run_kernel(*step.kernel, kernel);
   context.scratch.reset();
   HOLOGRAM_CHECK(std::move(status));
-  for (size_t i = 0; i < step.outputs.size(); ++i)
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    if (!outputs_[i].is_tensor() && plan_->values[step.outputs[i]].type.is_tensor())
+      return fail(ErrorCode::corrupt, "result {} was not made", i);
     values_[step.outputs[i]] = std::move(outputs_[i]);
+  }
   inputs_.clear();
   return {};
 }

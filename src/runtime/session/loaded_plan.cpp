@@ -10,14 +10,9 @@
 namespace hologram::runtime {
 namespace {
 
-DType innermost(const archive::Type* type) {
-  while (type->element()) type = type->element();
-  return static_cast<DType>(type->dtype());
-}
-
 PortInfo port(const archive::Type* type, std::string_view name) {
-  PortInfo info{std::string(name), static_cast<PortInfo::Kind>(type->kind()), innermost(type),
-                std::nullopt};
+  PortInfo info{std::string(name), static_cast<PortInfo::Kind>(type->kind()),
+                static_type(*type).dtype, std::nullopt};
   if (!type->has_shape()) return info;
   std::vector<Dim> dims;
   if (type->dims())
@@ -72,7 +67,7 @@ class Loader {
     plan->values.reserve(count);
     for (uint32_t id = 0; id < count; ++id) {
       const archive::Value* v = from.values()->Get(id);
-      plan->values.push_back({v->storage(), innermost(v->type()), v->source()});
+      plan->values.push_back({v->storage(), static_type(*v->type()), v->source()});
       if (v->storage() != archive::Storage::constant) continue;
       const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
       if (tensor >= 0) plan->weights.push_back({id, static_cast<uint32_t>(tensor)});
@@ -112,7 +107,7 @@ class Loader {
       const archive::Value* v = from.values()->Get(id);
       if (symbolic)
         plan.planned.push_back({id, static_cast<uint32_t>(v->block()), v->elements(),
-                                plan.values[id].dtype, v->size()});
+                                plan.values[id].type.dtype, v->size()});
       else
         plan.fixed.places[id] = {v->offset(), v->size()};
     }
@@ -174,20 +169,13 @@ class Loader {
       if (value.storage == archive::Storage::view ? !view : value.storage > archive::Storage::arena)
         return fail(ErrorCode::corrupt,
                     "the plan is wrong: a step that writes what is not its own");
-      plan.output_types.push_back(value.dtype);
+      plan.output_types.push_back(value.type.dtype);
     }
     step.output_types = std::span(plan.output_types).subspan(first_type);
     switch (from.kind()) {
-      case archive::StepKind::program: {
+      case archive::StepKind::program:
         step.program = &model_.programs[from.program()];
-        if (step.program->input_count() != step.inputs.size() ||
-            step.program->output_count() != step.outputs.size())
-          return fail(ErrorCode::corrupt, "the plan is wrong: a program with other operands");
-        for (size_t i = 0; i < step.outputs.size(); ++i)
-          if (step.program->output_type(i) != step.output_types[i])
-            return fail(ErrorCode::corrupt, "the plan is wrong: a program with other types");
         break;
-      }
       case archive::StepKind::kernel:
         step.kernel = kernels::find_kernel(step.label);
         if (!step.kernel)
@@ -215,6 +203,9 @@ class Loader {
         step.subplans.push_back(std::move(sub));
         ++plan.child_frames;
       }
+    HOLOGRAM_CHECK(in_context(model_.check_step(plan, step), [&] {
+      return fmt::format("step '{}' ({})", step.name, step.label);
+    }));
     return step;
   }
 

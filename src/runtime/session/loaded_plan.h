@@ -15,6 +15,7 @@
 #include "backends/cpu/kernels/pointwise.h"
 #include "runtime/session/binding.h"
 #include "runtime/session/session.h"
+#include "runtime/session/signature.h"
 
 namespace hologram::runtime {
 
@@ -55,7 +56,7 @@ struct LoadedStep {
 
 struct LoadedValue {
   archive::Storage storage = archive::Storage::pool;
-  DType dtype = DType::f32;
+  StaticType type;
   int32_t source = -1;  // of a view
   int32_t output = -1;  // the output of the plan whose memory this value is
 };
@@ -100,7 +101,7 @@ struct LoadedPlan {
 struct LoadedModel {
   archive::Archive archive;
   std::vector<kernels::Tensor> constants;  // prepared
-  backends::CodeMap code;  // native code of the programs, where it is trusted
+  backends::CodeMap code;                  // native code of the programs, where it is trusted
   std::vector<kernels::Pointwise> programs;
   std::unique_ptr<LoadedPlan> plan;
   size_t symbols = 0;
@@ -109,6 +110,8 @@ struct LoadedModel {
   std::vector<PortDims> input_dims, output_dims;  // one a port; empty where the rank is not known
 
   static Result<std::unique_ptr<LoadedModel>> load(archive::Archive archive);
+  // Every step fits its kernel, program or body; called by load() (check_step.cpp).
+  Status check_step(const LoadedPlan& plan, const LoadedStep& step) const;
   // Once; later calls give the same answer. Safe from any thread.
   Status prepare();
 

@@ -30,20 +30,22 @@ std::string shape_text(const PortInfo& port) {
 }
 
 // The input is what the port says; `dims` is null where it has no shape.
-Result<const Dims*> check_type(const PortInfo& port, const Value& value) {
-  if (port.kind == PortInfo::Kind::optional) return nullptr;
-  if (port.kind == PortInfo::Kind::sequence) {
+Result<const Dims*> check_type(const PortInfo& port, StaticType type, const Value& value) {
+  if (port.kind == PortInfo::Kind::optional && value.kind == Value::Kind::none) return nullptr;
+  if (type.without_optional().form == StaticType::kSequence) {
     if (!value.is_sequence()) return fail(ErrorCode::type_mismatch, "a sequence is expected");
     for (const Value& element : *value.sequence)
-      if (element.is_tensor() && element.tensor.dtype != port.dtype)
-        return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not {}",
-                    name_of(port.dtype), name_of(element.tensor.dtype));
+      if (!element.is_tensor() || element.tensor.dtype != port.dtype)
+        return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not of {}",
+                    name_of(port.dtype),
+                    element.is_tensor() ? name_of(element.tensor.dtype) : "sequences");
     return nullptr;
   }
   if (!value.is_tensor()) return fail(ErrorCode::type_mismatch, "a tensor is expected");
   if (value.tensor.dtype != port.dtype)
     return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype),
                 name_of(value.tensor.dtype));
+  if (port.kind == PortInfo::Kind::optional) return nullptr;
   return &value.tensor.dims;
 }
 
@@ -174,7 +176,9 @@ struct Session::Impl {
     run->symbols.assign(model->symbols, archive::kUndefined);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto place = [&] { return "input '" + plan.input_ports[i].name + "'"; };
-      HOLOGRAM_TRY(const Dims* dims, in_context(check_type(plan.input_ports[i], inputs[i]), place));
+      const StaticType type = plan.values[plan.inputs[i]].type;
+      HOLOGRAM_TRY(const Dims* dims,
+                   in_context(check_type(plan.input_ports[i], type, inputs[i]), place));
       HOLOGRAM_CHECK(in_context(check_alignment(inputs[i]), place));
       if (dims) HOLOGRAM_CHECK(in_context(check_shape(i, *dims, run->symbols), place));
     }

@@ -11,6 +11,9 @@
 
 namespace hologram::kernels {
 
+// Rows or columns: products of two such sizes, in bytes, fit 64 bits.
+inline constexpr int64_t kMostOfAMatrix = int64_t{1} << 28;
+
 // The names that the attribute `activation` knows.
 Result<backends::dense::Activation> activation_named(std::string_view name);
 

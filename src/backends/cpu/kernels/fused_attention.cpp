@@ -142,7 +142,7 @@ Status fused_attention(KernelContext& c) {
 Status fused_rotary(KernelContext& c) {
   const Tensor &x = c.input(0), &cos = c.input(1), &sin = c.input(2);
   const int64_t heads = c.integer("heads");
-  if (x.dims.rank() != 3 || heads < 1 || x.dims[2] % (2 * heads) != 0 ||
+  if (x.dims.rank() != 3 || heads < 1 || heads > x.dims[2] || x.dims[2] % (2 * heads) != 0 ||
       !(cos.dims == Dims{x.dims[1], x.dims[2] / heads}) || !(sin.dims == cos.dims))
     return fail(ErrorCode::shape_mismatch, "{} in {} heads, turned by {} and {}",
                 x.dims.to_string(), heads, cos.dims.to_string(), sin.dims.to_string());

@@ -105,7 +105,8 @@ Status blocked_scale(KernelContext& c) {
   dense::ChannelScale s;
   const Dims& first = c.input(2).dims;
   const size_t rank = first.rank();
-  if (rank < 4) return fail(ErrorCode::shape_mismatch, "{} is not blocked", first.to_string());
+  if (rank < 4 || first.back() != int64_t(dense::kChannelBlock))
+    return fail(ErrorCode::shape_mismatch, "{} is not blocked", first.to_string());
   Dims out = first;
   out[1] = 0;
   for (size_t i = 0; i < parts; ++i) {

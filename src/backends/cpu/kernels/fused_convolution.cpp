@@ -44,7 +44,9 @@ Status fused_conv(KernelContext& c) {
   const bool blocked_out = c.integer("blocked_output") != 0;
   const Dims weights(c.integers("weight_shape"));
   const int64_t groups = c.integer("group", 1);
-  if (weights.rank() < 3 || weights.rank() > 4 || groups < 1)
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (weights.rank() < 3 || weights.rank() > 4 || groups < 1 || groups > kMost ||
+      std::ranges::any_of(weights, [](int64_t d) { return d < 1 || d > kMost; }))
     return fail(ErrorCode::shape_mismatch, "weights {}", weights.to_string());
   const int64_t channels = weights[1] * groups;
   const Dims in = blocked_in ? plain_dims(x.dims, channels) : x.dims;

@@ -15,7 +15,7 @@ Status fused_matmul_integer(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1);
   const int64_t k = c.integer("k"), n = c.integer("n");
   const bool packed = c.integer("packed") != 0;
-  if (a.dims.rank() < 1 || k < 1 || n < 1 || a.dims.back() != k)
+  if (a.dims.rank() < 1 || k < 1 || n < 1 || n > kMostOfAMatrix || a.dims.back() != k)
     return fail(ErrorCode::shape_mismatch, "{} times {} x {}", a.dims.to_string(), k, n);
   const size_t bytes = dense::packed_b_int8_bytes(static_cast<size_t>(k), static_cast<size_t>(n));
   if (b.bytes() != (packed ? bytes : static_cast<uint64_t>(k * n)))

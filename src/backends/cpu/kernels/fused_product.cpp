@@ -52,7 +52,8 @@ Status fused_matmul(KernelContext& c) {
   const int64_t k = c.integer("k"), n = c.integer("n");
   const int64_t parts = c.integer("parts");
   const bool packed = c.integer("packed") != 0, transposed = c.integer("transposed") != 0;
-  if (a.dims.rank() < 1 || k < 1 || n < 1 || a.count() % k != 0)
+  if (a.dims.rank() < 1 || k < 1 || n < 1 || k > kMostOfAMatrix || n > kMostOfAMatrix ||
+      a.count() % k != 0)
     return fail(ErrorCode::shape_mismatch, "{} times {} x {}", a.dims.to_string(), k, n);
   const int64_t rows = a.count() / k;
   Dims dims(c.integers("shape"));

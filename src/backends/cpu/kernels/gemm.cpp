@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
 
@@ -19,14 +20,15 @@ void gemm(const Gemm<T>& g, ThreadPool& threads) {
         for (int64_t p = 0; p < g.k; ++p) {
           const T x = g.a[i * g.a_row + p * g.a_column];
           const T* b = g.b + p * g.b_row;
-          for (int64_t j = 0; j < g.n; ++j) row[j] = static_cast<T>(row[j] + x * b[j]);
+          for (int64_t j = 0; j < g.n; ++j)
+            row[j] = wrapping_add(row[j], wrapping_multiply(x, b[j]));
         }
       } else {
         for (int64_t j = 0; j < g.n; ++j) {
           T sum = row[j];
           for (int64_t p = 0; p < g.k; ++p)
-            sum = static_cast<T>(sum + g.a[i * g.a_row + p * g.a_column] *
-                                           g.b[p * g.b_row + j * g.b_column]);
+            sum = wrapping_add(sum, wrapping_multiply(g.a[i * g.a_row + p * g.a_column],
+                                                      g.b[p * g.b_row + j * g.b_column]));
           row[j] = sum;
         }
       }

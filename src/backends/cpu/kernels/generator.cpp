@@ -109,8 +109,10 @@ Status eye_like(KernelContext& c) {
     default:
       break;
   }
-  if (k >= dims[1] || k <= -dims[0]) return {};
   const size_t size = size_of(out.dtype);
+  if (size == 0 || size > sizeof one || out.dtype == DType::string)
+    return fail(ErrorCode::unsupported, "a matrix of type {}", name_of(out.dtype));
+  if (k >= dims[1] || k <= -dims[0]) return {};
   for (int64_t row = std::max<int64_t>(0, -k); row < dims[0] && row + k < dims[1]; ++row)
     std::memcpy(out.data + (row * dims[1] + row + k) * size, &one, size);
   return {};

@@ -88,6 +88,10 @@ Status label_encoder(KernelContext& c) {
   HOLOGRAM_TRY(const Tensor keys, listed(c.attributes(), "keys"));
   HOLOGRAM_TRY(const Tensor values, listed(c.attributes(), "values"));
   HOLOGRAM_TRY(const Tensor fallback, default_label(c.attributes(), values.dtype));
+  if (keys.dtype != in.dtype || values.dtype != c.output_type(0))
+    return fail(ErrorCode::type_mismatch, "keys of {} and values of {} for {} to {}",
+                name_of(keys.dtype), name_of(values.dtype), name_of(in.dtype),
+                name_of(c.output_type(0)));
   if (keys.count() != values.count())
     return fail(ErrorCode::invalid_argument, "{} keys and {} values", keys.count(), values.count());
   std::unordered_map<std::string, int64_t> texts;

@@ -67,6 +67,9 @@ Result<Labels> Labels::read(const KernelContext& c, std::string_view integers) {
   if (labels.integers_.empty() == labels.strings_.empty())
     return fail(ErrorCode::invalid_argument, "one of {} and classlabels_strings is expected",
                 integers);
+  if ((c.output_type(0) == DType::string) != labels.integers_.empty())
+    return fail(ErrorCode::type_mismatch, "labels of another type than the result, {}",
+                name_of(c.output_type(0)));
   return labels;
 }
 

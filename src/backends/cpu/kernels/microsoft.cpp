@@ -56,7 +56,14 @@ Result<PackedWeights> weights_of(const KernelContext& c) {
   PackedWeights w{};
   w.n = c.integer("N"), w.k = c.integer("K");
   w.bits = c.integer("bits", 4), w.block = c.integer("block_size");
+  constexpr int64_t kMost = int64_t{1} << 31;  // products of two of them are no problem
+  if (w.n < 0 || w.n > kMost || w.k < 0 || w.k > kMost || w.block < 8 || w.block > kMost ||
+      (w.bits != 2 && w.bits != 4 && w.bits != 8))
+    return fail(ErrorCode::invalid_argument, "N = {}, K = {}, bits = {}, block_size = {}", w.n, w.k,
+                w.bits, w.block);
   w.blocks = (w.k + w.block - 1) / w.block;
+  if (w.n > 0 && w.blocks * w.block > (int64_t{1} << 56) / w.n)
+    return fail(ErrorCode::shape_mismatch, "weights of {} x {}", w.n, w.k);
   HOLOGRAM_CHECK(check_count(c, 1, "B", w.n * w.blocks * w.block * w.bits / 8));
   HOLOGRAM_CHECK(check_count(c, 2, "scales", w.n * w.blocks));
   w.data = c.input(1).as<uint8_t>();

@@ -9,6 +9,7 @@
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/strided.h"
 #include "backends/cpu/kernels/unpacked.h"
+#include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
 namespace {
@@ -55,7 +56,7 @@ Status reshape(KernelContext& c) {
     if (dims[i] == -1 && open < 0)
       open = static_cast<int>(i);
     else
-      known *= dims[i];
+      known = wrapping_multiply(known, dims[i]);  // a nonsense is refused below
   }
   if (open >= 0) {
     if (known <= 0 || in.count() % known != 0)

@@ -141,7 +141,7 @@ Status split(KernelContext& c) {
   HOLOGRAM_TRY(const size_t axis, c.axis("axis", 0, in.dims.rank()));
   const int64_t parts = static_cast<int64_t>(c.output_count()), size = in.dims[axis];
   const int64_t count = c.integer("num_outputs", parts);
-  if (count < parts)
+  if (count < parts || count > std::max(parts, size))
     return fail(ErrorCode::invalid_argument, "num_outputs is {}; the node has {} outputs", count,
                 parts);
   if (c.has_input(1)) {
@@ -247,6 +247,7 @@ Status center_crop_pad(KernelContext& c) {
     HOLOGRAM_TRY(const size_t axis,
                  normalise_axis(axes.empty() ? static_cast<int64_t>(i) : axes[i], rank));
     const int64_t size = in.dims[axis], target = shape[i];
+    if (target < 0) return fail(ErrorCode::invalid_argument, "a size of {}", target);
     dims[axis] = target;
     // Cropping starts at the half rounded down; padding begins with the half rounded down.
     const int64_t before = target >= size ? (target - size) / 2 : -((size - target) / 2);

@@ -109,7 +109,7 @@ Status space_to_depth(KernelContext& c) {
 Status reverse_sequence(KernelContext& c) {
   const Tensor &in = c.input(0), &lengths = c.input(1);
   const int64_t batch_axis = c.integer("batch_axis", 1), time_axis = c.integer("time_axis", 0);
-  if (in.dims.rank() < 2 || batch_axis + time_axis != 1 || batch_axis * time_axis != 0)
+  if (in.dims.rank() < 2 || batch_axis < 0 || batch_axis > 1 || time_axis != 1 - batch_axis)
     return fail(ErrorCode::invalid_argument,
                 "batch_axis {} and time_axis {} of a tensor of rank {}; one is 0, the other 1, and "
                 "the rank at least 2",

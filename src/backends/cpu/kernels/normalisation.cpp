@@ -127,22 +127,23 @@ Status layer_norm(KernelContext& c) {
                               c.threads());
     return {};
   }
-  return dispatch_float(x.dtype, [&]<typename T>() -> Status {
-    const T* scale = c.has_input(1) ? c.input(1).as<T>() : nullptr;
-    const T* bias = c.has_input(2) ? c.input(2).as<T>() : nullptr;
+  // RMSNormalization may read one type; scale and result are of another.
+  const auto run = [&]<typename T, typename V>() -> Status {
+    const V* scale = c.has_input(1) ? c.input(1).as<V>() : nullptr;
+    const V* bias = c.has_input(2) ? c.input(2).as<V>() : nullptr;
     const int64_t scales = scale ? c.input(1).count() : n, biases = bias ? c.input(2).count() : n;
     c.threads().parallel_for(
         static_cast<size_t>(lines), grain_for(n), [&](size_t begin, size_t end) {
           for (auto line = static_cast<int64_t>(begin); line < static_cast<int64_t>(end); ++line) {
             const T* in = x.as<T>() + line * n;
-            T* out = y.as<T>() + line * n;
+            V* out = y.as<V>() + line * n;
             const Moments m =
                 rms ? Moments{0, squares_of(in, n, 0.0) / static_cast<double>(n)} : moments(in, n);
             const double inverse = 1 / std::sqrt(m.variance + epsilon);
             if (mean.data) store(mean, line, m.mean);
             if (deviation.data) store(deviation, line, inverse);
             const T shift = static_cast<T>(m.mean), factor = static_cast<T>(inverse);
-            for (int64_t i = 0; i < n; ++i) out[i] = (in[i] - shift) * factor;
+            for (int64_t i = 0; i < n; ++i) out[i] = static_cast<V>((in[i] - shift) * factor);
             if (scale)
               for (int64_t i = 0; i < n; i += scales)
                 for (int64_t k = 0; k < scales; ++k) out[i + k] *= scale[k];
@@ -152,6 +153,9 @@ Status layer_norm(KernelContext& c) {
           }
         });
     return {};
+  };
+  return dispatch_float(x.dtype, [&]<typename T>() {
+    return dispatch_float(y.dtype, [&]<typename V>() { return run.template operator()<T, V>(); });
   });
 }
 

@@ -42,6 +42,7 @@ class Pointwise {
 
   size_t input_count() const { return input_types_.size(); }
   size_t output_count() const { return output_types_.size(); }
+  DType input_type(size_t index) const { return input_types_[index]; }
   DType output_type(size_t index) const { return output_types_[index]; }
 
   // Adds native code of the program that reads the inputs of `uniform` (bit k: input k) at index 0.

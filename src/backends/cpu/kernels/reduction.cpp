@@ -12,6 +12,7 @@
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
 namespace {
@@ -44,18 +45,18 @@ Accumulator<T, op> identity() {
 
 template <Op op, typename A>
 A combine(A a, A b) {
-  if constexpr (op == Op::product) return a * b;
+  if constexpr (op == Op::product) return wrapping_multiply(a, b);
   // A NaN on either side stays: written so that it compiles to selects.
   if constexpr (op == Op::max) return b > a || b != b ? b : a;
   if constexpr (op == Op::min) return b < a || b != b ? b : a;
-  return a + b;
+  return wrapping_add(a, b);
 }
 
 template <typename A, typename T>
 A prepare(T x, Before before) {
   const A value = static_cast<A>(x);
-  if (before == Before::absolute) return value < A(0) ? static_cast<A>(-value) : value;
-  if (before == Before::square) return static_cast<A>(value * value);
+  if (before == Before::absolute) return value < A(0) ? wrapping_subtract(A(0), value) : value;
+  if (before == Before::square) return wrapping_multiply(value, value);
   return value;
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
 namespace {
@@ -29,7 +30,7 @@ Status cumulative(KernelContext& c) {
         const int64_t at = start + (reverse ? n - 1 - i : i) * inner;
         const T value = x.as<T>()[at];
         if (exclusive) y.as<T>()[at] = running;
-        running = static_cast<T>(product ? running * value : running + value);
+        running = product ? wrapping_multiply(running, value) : wrapping_add(running, value);
         if (!exclusive) y.as<T>()[at] = running;
       }
     }

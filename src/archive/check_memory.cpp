@@ -1,0 +1,159 @@
+#include "archive/check_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "support/aligned.h"
+
+namespace hologram::archive {
+namespace {
+
+constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
+
+Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+
+template <typename V>
+uint32_t length(const V* vector) {
+  return vector ? vector->size() : 0;
+}
+
+class Checker {
+ public:
+  explicit Checker(const Plan& plan)
+      : plan_(plan),
+        steps_(length(plan.steps())),
+        roots_(length(plan.values())),
+        first_(roots_.size(), kNever),
+        last_(roots_.size()) {}
+
+  Status run() {
+    HOLOGRAM_CHECK(find_roots());
+    find_lifetimes();
+    // In the order in which they are made.
+    for (uint32_t id = 0; id < roots_.size(); ++id)
+      if (value(id).storage() == Storage::arena && first_[id] != kNever) planned_.push_back(id);
+    std::ranges::stable_sort(planned_, {}, [&](uint32_t id) { return first_[id]; });
+    return length(plan_.blocks()) > 0 ? check_blocks() : check_arena();
+  }
+
+ private:
+  const Value& value(uint32_t id) const { return *plan_.values()->Get(id); }
+
+  // What a view looks at in the end.
+  Status find_roots() {
+    for (uint32_t id = 0; id < roots_.size(); ++id) {
+      uint32_t at = id;
+      for (size_t hops = 0; value(at).storage() == Storage::view; ++hops) {
+        if (hops == kMostViews) return bad("views of views without end");
+        at = static_cast<uint32_t>(value(at).source());
+      }
+      roots_[id] = at;
+    }
+    return {};
+  }
+
+  void find_lifetimes() {
+    const auto use = [&](const flatbuffers::Vector<uint32_t>* ids, uint32_t at) {
+      for (uint32_t i = 0; i < length(ids); ++i)
+        if (ids->Get(i) < roots_.size()) {
+          uint32_t& last = last_[roots_[ids->Get(i)]];
+          last = std::max(last, at);
+        }
+    };
+    for (uint32_t at = 0; at < steps_; ++at) {
+      const Step& step = *plan_.steps()->Get(at);
+      use(step.inputs(), at);
+      use(step.outputs(), at);
+      for (uint32_t i = 0; i < length(step.subplans()); ++i)
+        use(step.subplans()->Get(i)->outer(), at);
+      for (uint32_t i = 0; i < length(step.outputs()); ++i)
+        if (step.outputs()->Get(i) < roots_.size()) first_[step.outputs()->Get(i)] = at;
+    }
+    use(plan_.outputs(), steps_);
+  }
+
+  // Whether the step that makes `id` may write it where `before` lies. Programs read no element
+  // twice and take none for a position: whatever the sizes turn out to be, that is safe.
+  bool is_in_place(uint32_t before, uint32_t id) const {
+    const Step& step = *plan_.steps()->Get(first_[id]);
+    return step.kind() == StepKind::program && length(step.outputs()) == 1 &&
+           last_[before] == first_[id] && first_[before] < first_[id] &&
+           value(before).size() == value(id).size();
+  }
+
+  Status check_arena() {
+    std::vector<uint32_t> ending = planned_;  // in the order in which they are let go
+    std::ranges::stable_sort(ending, {}, [&](uint32_t id) { return last_[id]; });
+    std::map<uint64_t, uint32_t> alive;  // by offset; they lie apart
+    auto gone = ending.begin();
+    for (uint32_t id : planned_) {
+      for (; gone != ending.end() && last_[*gone] < first_[id]; ++gone)
+        if (const auto found = alive.find(value(*gone).offset());
+            found != alive.end() && found->second == *gone)
+          alive.erase(found);
+      if (value(id).size() == 0) continue;
+      const uint64_t offset = value(id).offset(), end = offset + value(id).size();
+      auto next = alive.lower_bound(offset);
+      if (next != alive.end() && next->first == offset && is_in_place(next->second, id)) {
+        next->second = id;
+        continue;
+      }
+      if (next != alive.end() && next->first < end) return bad("values that lie on one another");
+      if (next != alive.begin()) {
+        const auto [before, other] = *std::prev(next);
+        if (before + value(other).size() > offset) return bad("values that lie on one another");
+      }
+      alive.emplace(offset, id);
+    }
+    return {};
+  }
+
+  // A block is alive from its first value to its last.
+  Status check_blocks() {
+    struct Block {
+      uint32_t first = kNever, last = 0, newest = kNever;
+    };
+    std::vector<Block> blocks(length(plan_.blocks()));
+    std::vector<uint32_t> order;
+    for (uint32_t id : planned_) {
+      const auto index = static_cast<uint32_t>(value(id).block());
+      Block& block = blocks[index];
+      if (block.first == kNever) {
+        block.first = first_[id];
+        order.push_back(index);
+      } else if (last_[block.newest] >= first_[id] && !is_in_place(block.newest, id)) {
+        return bad("values of one block at the same time");
+      }
+      block.last = std::max(block.last, last_[id]);
+      block.newest = id;
+    }
+    std::vector<uint32_t> alive;
+    for (uint32_t index : order) {
+      std::erase_if(alive,
+                    [&](uint32_t other) { return blocks[other].last < blocks[index].first; });
+      for (uint32_t other : alive) {
+        const auto* beside = plan_.blocks()->Get(std::max(index, other))->beside();
+        if (!beside ||
+            std::find(beside->begin(), beside->end(), std::min(index, other)) == beside->end())
+          return bad("blocks that lie on one another");
+      }
+      alive.push_back(index);
+    }
+    return {};
+  }
+
+  static constexpr size_t kMostViews = 4096;
+  const Plan& plan_;
+  const uint32_t steps_;
+  std::vector<uint32_t> roots_;
+  std::vector<uint32_t> first_, last_;  // steps that make a value and need it or a view of it
+  std::vector<uint32_t> planned_;
+};
+
+}  // namespace
+
+Status check_memory(const Plan& plan) { return Checker(plan).run(); }
+
+}  // namespace hologram::archive
