@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "holotensor/stream_hash.h"
 #include "support/hash.h"
 
 namespace hologram::holotensor {
@@ -18,6 +19,12 @@ Status check_output(const TensorInfo& info, DType type) {
   return fail(ErrorCode::unsupported,
               "tensor '{}' reconstructs into f32, f16, bf16 or its own type {}, not {}", info.name,
               name_of(info.dtype), name_of(type));
+}
+
+Status check_content(const TensorInfo& info, uint64_t hash) {
+  if (hash == info.content_hash) return {};
+  return fail(ErrorCode::corrupt,
+              "tensor '{}': the reconstruction does not match the hash of its source", info.name);
 }
 
 // A vector that is too large aborts without exceptions; ask first.
@@ -74,20 +81,44 @@ uint16_t Decoder::received() const {
 
 Quality Decoder::quality() const { return info().curve[scheme_->usable()]; }
 
-Status Decoder::reconstruct(DType type, std::span<std::byte> out) const {
+Status Decoder::check_ready(DType type) const {
   HOLOGRAM_CHECK(check_output(info(), type));
   if (!can_reconstruct())
     return fail(ErrorCode::not_found, "tensor '{}' needs {} fragments; {} are usable", info().name,
                 info().min_fragments, scheme_->usable());
+  return {};
+}
+
+Status Decoder::reconstruct(DType type, std::span<std::byte> out) const {
+  HOLOGRAM_CHECK(check_ready(type));
   if (out.size() != bytes_for(type, info().elements()))
     return fail(ErrorCode::shape_mismatch, "tensor '{}' as {} has {} bytes; the output has {}",
                 info().name, name_of(type), bytes_for(type, info().elements()), out.size());
   HOLOGRAM_CHECK(in_context(scheme_->reconstruct(type, out, *pool_),
                             [&] { return fmt::format("tensor '{}'", info().name); }));
-  if (type == info().dtype && quality().exact && hash64(out) != info().content_hash)
-    return fail(ErrorCode::corrupt,
-                "tensor '{}': the reconstruction does not match the hash of its source",
-                info().name);
+  if (type == info().dtype && quality().exact) return check_content(info(), hash64(out));
+  return {};
+}
+
+Status Decoder::reconstruct(DType type, TakeBytes take) const {
+  HOLOGRAM_CHECK(check_ready(type));
+  const uint64_t part = scheme_->part_elements(), total = info().elements();
+  if (part == 0) {
+    HOLOGRAM_TRY(const auto bytes, reconstruct(type));
+    return take(bytes);
+  }
+  constexpr uint64_t kPiece = 4 << 20;
+  const uint64_t at_once = std::max(part, kPiece / (part * size_of(type)) * part);
+  std::vector<std::byte> buffer;
+  StreamHash hash;
+  for (uint64_t first = 0; first < total; first += at_once) {
+    buffer.resize(std::min(at_once, total - first) * size_of(type));
+    HOLOGRAM_CHECK(in_context(scheme_->reconstruct_part(type, first, buffer, *pool_),
+                              [&] { return fmt::format("tensor '{}'", info().name); }));
+    if (type == info().dtype) hash.add(buffer);
+    HOLOGRAM_CHECK(take(buffer));
+  }
+  if (type == info().dtype && quality().exact) return check_content(info(), hash.digest());
   return {};
 }
 

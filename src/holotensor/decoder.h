@@ -7,11 +7,14 @@
 
 #include "holotensor/fragment.h"
 #include "holotensor/scheme.h"
+#include "support/function_ref.h"
 #include "support/result.h"
 
 namespace hologram::holotensor {
 
 enum class Added { accepted, duplicate };
+
+using TakeBytes = FunctionRef<Status(std::span<const std::byte>)>;
 
 // One tensor. Not thread-safe; movable. The result depends on the set of fragments only, not on
 // their order or on the thread count.
@@ -34,11 +37,15 @@ class Decoder {
   Status reconstruct(DType type, std::span<std::byte> out) const;
   Result<std::vector<std::byte>> reconstruct(DType type) const;
   Result<std::vector<std::byte>> reconstruct() const { return reconstruct(info().dtype); }
+  // In pieces, from the first byte to the last; with `refine`, memory holds one piece. The hash is
+  // known last: on error, what was taken is not to be used.
+  Status reconstruct(DType type, TakeBytes take) const;
 
   const TensorInfo& info() const { return *info_; }
 
  private:
   Decoder() = default;
+  Status check_ready(DType type) const;
   std::shared_ptr<const TensorInfo> info_;
   std::unique_ptr<SchemeDecoder> scheme_;
   std::vector<bool> present_;

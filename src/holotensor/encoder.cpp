@@ -1,7 +1,9 @@
 #include "holotensor/encoder.h"
 
+#include <algorithm>
+
 #include "holotensor/fragment.h"
-#include "support/hash.h"
+#include "holotensor/stream_hash.h"
 
 namespace hologram::holotensor {
 namespace {
@@ -17,47 +19,96 @@ Status check_options(const EncoderOptions& options) {
   return {};
 }
 
-}  // namespace
+// Large enough that reading is not slow, small enough not to count.
+constexpr size_t kReadAtOnce = 1 << 20;
 
-Result<EncodedTensor> Encoder::encode(const TensorView& tensor) const {
+Result<uint64_t> content_hash(const TensorView& tensor) {
+  StreamHash hash;
+  std::vector<std::byte> scratch;
+  for (uint64_t at = 0; at < tensor.byte_count();) {
+    const size_t size = std::min<uint64_t>(kReadAtOnce, tensor.byte_count() - at);
+    HOLOGRAM_TRY(const auto piece, tensor.read(at, size, scratch));
+    hash.add(piece);
+    at += size;
+  }
+  return hash.digest();
+}
+
+struct Prepared {
+  TensorInfo info;  // without its fragments
+  SchemeOutput output;
+};
+
+Result<Prepared> prepare(const TensorView& tensor, const EncoderOptions& options,
+                         ThreadPool& pool) {
   const auto place = [&] { return fmt::format("tensor '{}'", tensor.name); };
-  HOLOGRAM_CHECK(in_context(check_options(options_), place));
+  HOLOGRAM_CHECK(in_context(check_options(options), place));
   HOLOGRAM_CHECK(validate(tensor));
-  const Scheme* scheme = find_scheme(options_.scheme);
+  const Scheme* scheme = find_scheme(options.scheme);
   if (!scheme)
     return fail(ErrorCode::unsupported, "scheme {} is not part of this build",
-                static_cast<int>(options_.scheme));
-  ThreadPool& pool = options_.pool ? *options_.pool : ThreadPool::shared();
-  HOLOGRAM_TRY(auto output, in_context(scheme->encode(tensor, options_, pool), place));
-
-  EncodedTensor encoded;
-  TensorInfo& info = encoded.info;
+                static_cast<int>(options.scheme));
+  TensorView view = tensor;
+  std::vector<std::byte> loaded;
+  if (tensor.stored && !scheme->reads_stored()) {
+    HOLOGRAM_TRY(view.bytes, tensor.read(0, tensor.byte_count(), loaded));
+    view.stored = nullptr;
+  }
+  Prepared prepared;
+  HOLOGRAM_TRY(prepared.output, in_context(scheme->encode(view, options, pool), place));
+  SchemeOutput& output = prepared.output;
+  TensorInfo& info = prepared.info;
   info.name = tensor.name;
   info.dtype = tensor.dtype;
   info.shape.assign(tensor.shape.begin(), tensor.shape.end());
-  info.scheme = output.scheme.value_or(options_.scheme);
+  info.scheme = output.scheme.value_or(options.scheme);
   info.distribution = output.distribution;
-  info.fragment_count = static_cast<uint16_t>(output.fragments.size());
+  info.fragment_count = static_cast<uint16_t>(output.count());
   info.min_fragments = output.min_fragments;
-  info.seed = options_.seed;
-  info.content_hash = hash64(tensor.bytes);
+  info.seed = options.seed;
+  HOLOGRAM_TRY(info.content_hash, in_context(content_hash(view), place));
   info.parameters = std::move(output.parameters);
   info.curve = std::move(output.curve);
   for (Quality& quality : info.curve)
     quality = {stored_error(quality.nmse), stored_error(quality.max_error), quality.exact};
   info.id = identity_of(info);
-  if (info.curve.size() != output.fragments.size() + 1 || info.parameters.size() > kMaxParameters)
+  if (info.curve.size() != output.count() + 1 || info.parameters.size() > kMaxParameters)
     return fail(ErrorCode::internal, "scheme {} gave {} fragments, {} points and {} parameters",
-                name_of(info.scheme), output.fragments.size(), info.curve.size(),
-                info.parameters.size());
-  for (auto& payload : output.fragments) {
-    auto fragment =
-        make_fragment(info, static_cast<uint16_t>(encoded.fragments.size()), std::move(payload));
-    info.fragments.push_back(
-        {.offset = 0, .size = fragment.size(), .hash = fragment_hash(fragment)});
-    encoded.fragments.push_back(std::move(fragment));
-  }
+                name_of(info.scheme), output.count(), info.curve.size(), info.parameters.size());
+  return prepared;
+}
+
+FragmentEntry entry_of(std::span<const std::byte> fragment) {
+  return {.offset = 0, .size = fragment.size(), .hash = fragment_hash(fragment)};
+}
+
+}  // namespace
+
+Result<EncodedTensor> Encoder::encode(const TensorView& tensor) const {
+  ThreadPool& pool = options_.pool ? *options_.pool : ThreadPool::shared();
+  HOLOGRAM_TRY(auto prepared, prepare(tensor, options_, pool));
+  EncodedTensor encoded{.info = std::move(prepared.info)};
+  encoded.fragments.resize(prepared.output.count());
+  pool.parallel_for(encoded.fragments.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i)
+      encoded.fragments[i] =
+          make_fragment(encoded.info, static_cast<uint16_t>(i), prepared.output.take(i));
+  });
+  for (const auto& fragment : encoded.fragments)
+    encoded.info.fragments.push_back(entry_of(fragment));
   return encoded;
+}
+
+Result<TensorInfo> Encoder::encode(const TensorView& tensor, TakeFragment take) const {
+  ThreadPool& pool = options_.pool ? *options_.pool : ThreadPool::shared();
+  HOLOGRAM_TRY(auto prepared, prepare(tensor, options_, pool));
+  TensorInfo& info = prepared.info;
+  for (size_t i = 0; i < prepared.output.count(); ++i) {
+    auto fragment = make_fragment(info, static_cast<uint16_t>(i), prepared.output.take(i));
+    info.fragments.push_back(entry_of(fragment));
+    HOLOGRAM_CHECK(take(std::move(fragment)));
+  }
+  return std::move(info);
 }
 
 }  // namespace hologram::holotensor

@@ -5,6 +5,7 @@
 
 #include "holotensor/scheme.h"
 #include "holotensor/tensor.h"
+#include "support/function_ref.h"
 #include "support/result.h"
 
 namespace hologram::holotensor {
@@ -14,6 +15,9 @@ struct EncodedTensor {
   std::vector<std::vector<std::byte>> fragments;  // whole fragments, headers included
 };
 
+// Takes whole fragments, in their order.
+using TakeFragment = FunctionRef<Status(std::vector<std::byte> fragment)>;
+
 // Stateless after construction; encode() may be called from many threads at once.
 class Encoder {
  public:
@@ -22,6 +26,9 @@ class Encoder {
   // Element types that `refine` does not take, and tensors that plain compression stores in fewer
   // bytes, are stored by `packed` when `refine` without a target was asked for.
   Result<EncodedTensor> encode(const TensorView& tensor) const;
+  // The same a fragment at a time. With `refine`, memory holds the encoded blocks of the tensor
+  // once and, where it is not there already, not the tensor itself.
+  Result<TensorInfo> encode(const TensorView& tensor, TakeFragment take) const;
 
   const EncoderOptions& options() const { return options_; }
 

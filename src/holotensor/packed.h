@@ -2,9 +2,9 @@
 // form, and for tensors (repeated values, constants) that plain compression stores in the fewest
 // bytes.
 //
-// Payload: u8 transform, a sum of 2 (the first dimension by all others, transposed), 4 (signs taken off
-// and put behind, eight a byte) and 1 (bytes of equal place together), done in this order; u8 Codec;
-// the bytes.
+// Payload: u8 transform, a sum of 2 (the first dimension by all others, transposed), 4 (signs taken
+// off and put behind, eight a byte) and 1 (bytes of equal place together), done in this order; u8
+// Codec; the bytes.
 #pragma once
 
 #include "holotensor/scheme.h"

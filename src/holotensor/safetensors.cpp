@@ -245,9 +245,17 @@ Result<SafetensorsReader> SafetensorsReader::open(std::shared_ptr<RandomAccess> 
 
 Result<std::vector<std::byte>> SafetensorsReader::read(const SafetensorsEntry& entry) const {
   std::vector<std::byte> bytes(entry.size);
-  HOLOGRAM_CHECK(in_context(source_->read(entry.offset, bytes),
-                            [&] { return "tensor '" + entry.name + "'"; }));
+  HOLOGRAM_CHECK(read(entry, 0, bytes));
   return bytes;
+}
+
+Status SafetensorsReader::read(const SafetensorsEntry& entry, uint64_t offset,
+                               std::span<std::byte> out) const {
+  if (offset > entry.size || out.size() > entry.size - offset)
+    return fail(ErrorCode::out_of_range, "{} bytes at {} of tensor '{}', which has {}", out.size(),
+                offset, entry.name, entry.size);
+  return in_context(source_->read(entry.offset + offset, out),
+                    [&] { return "tensor '" + entry.name + "'"; });
 }
 
 Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path& path,

@@ -46,6 +46,8 @@ class SafetensorsReader {
   const std::vector<SafetensorsEntry>& tensors() const { return tensors_; }
   const SafetensorsMetadata& metadata() const { return metadata_; }
   Result<std::vector<std::byte>> read(const SafetensorsEntry& entry) const;
+  // A part of it, from a byte of the tensor on.
+  Status read(const SafetensorsEntry& entry, uint64_t offset, std::span<std::byte> out) const;
 
  private:
   std::shared_ptr<RandomAccess> source_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,8 +35,17 @@ struct EncoderOptions {
 
 struct SchemeOutput {
   std::vector<std::vector<std::byte>> fragments;  // raw payloads
-  std::vector<std::byte> parameters;              // at most kMaxParameters
-  QualityCurve curve;                             // fragments.size() + 1 measured points
+  // Instead of them: `made` payloads, each made when it is asked for, so that a large tensor is not
+  // in memory twice. Thread-safe.
+  std::function<std::vector<std::byte>(size_t)> make;
+  size_t made = 0;
+
+  size_t count() const { return make ? made : fragments.size(); }
+  // Each payload once.
+  std::vector<std::byte> take(size_t i) { return make ? make(i) : std::move(fragments[i]); }
+
+  std::vector<std::byte> parameters;  // at most kMaxParameters
+  QualityCurve curve;                 // fragments.size() + 1 measured points
   uint16_t min_fragments = 1;
   Distribution distribution = Distribution::ordered;
   // Set when another scheme stores this tensor better (refine gives way to packed).
@@ -55,14 +65,23 @@ class SchemeDecoder {
   // Writes the best reconstruction as f32, f16, bf16, or the tensor's own type; `out` is exactly
   // bytes_for(type, elements). Where the curve says exact, the own type gets the exact bits.
   virtual Status reconstruct(DType type, std::span<std::byte> out, ThreadPool& pool) const = 0;
+  // Elements that can be reconstructed without the others, as reconstruct_part() does from any
+  // multiple of them; 0: only all together.
+  virtual uint64_t part_elements() const { return 0; }
+  virtual Status reconstruct_part(DType, uint64_t /*first*/, std::span<std::byte> /*out*/,
+                                  ThreadPool&) const {
+    return fail(ErrorCode::internal, "a scheme without parts");
+  }
 };
 
 class Scheme {
  public:
   virtual ~Scheme() = default;
   virtual SchemeId id() const = 0;
+  // `tensor` is in memory, unless the scheme reads_stored().
   virtual Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
                                       ThreadPool& pool) const = 0;
+  virtual bool reads_stored() const { return false; }
   // `info` outlives the decoder. Its parameters may be hostile.
   virtual Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const = 0;
 };

@@ -28,13 +28,22 @@ Result<uint64_t> element_count(std::span<const int64_t> shape, DType dtype) {
   return empty ? 0 : count;
 }
 
+Result<std::span<const std::byte>> TensorView::read(uint64_t offset, size_t size,
+                                                    std::vector<std::byte>& scratch) const {
+  if (!stored) return bytes.subspan(offset, size);
+  if (scratch.size() < size) scratch.resize(size);
+  const auto out = std::span(scratch).first(size);
+  HOLOGRAM_CHECK(stored->read(offset, out));
+  return std::span<const std::byte>(out);
+}
+
 Status validate(const TensorView& tensor) {
   HOLOGRAM_TRY(const uint64_t count, element_count(tensor.shape, tensor.dtype));
   const uint64_t need = bytes_for(tensor.dtype, count);
-  if (tensor.bytes.size() != need)
+  if (tensor.byte_count() != need)
     return fail(ErrorCode::shape_mismatch,
                 "tensor '{}' has {} bytes, but its shape and type {} need {}", tensor.name,
-                tensor.bytes.size(), name_of(tensor.dtype), need);
+                tensor.byte_count(), name_of(tensor.dtype), need);
   if (tensor.name.size() > kMaxName)
     return fail(ErrorCode::invalid_argument, "a tensor's name has {} bytes; the limit is {}",
                 tensor.name.size(), kMaxName);

@@ -14,12 +14,27 @@
 
 namespace hologram::holotensor {
 
+// The bytes of a tensor that are not in memory. Thread-safe.
+class TensorBytes {
+ public:
+  virtual ~TensorBytes() = default;
+  virtual uint64_t size() const = 0;
+  virtual Status read(uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
 // Borrowed: contiguous elements in row-major order.
 struct TensorView {
   std::string_view name;
   DType dtype = DType::f32;
   std::span<const int64_t> shape;
   std::span<const std::byte> bytes;
+  // Where the bytes are instead, so that a large tensor is encoded without being in memory.
+  const TensorBytes* stored = nullptr;
+
+  uint64_t byte_count() const { return stored ? stored->size() : bytes.size(); }
+  // Bytes [offset, offset + size), which are there: in place, or read into `scratch`.
+  Result<std::span<const std::byte>> read(uint64_t offset, size_t size,
+                                          std::vector<std::byte>& scratch) const;
 };
 
 // Number of elements; fails on negative dimensions and where bytes_for(dtype, count) overflows.

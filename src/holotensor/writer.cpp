@@ -102,10 +102,15 @@ Status check_front(size_t front) {
               kMaxDirectory);
 }
 
-Status check_new(std::span<const TensorInfo> tensors, const EncodedTensor& tensor) {
+Status check_name(std::span<const TensorInfo> tensors, std::string_view name) {
   for (const TensorInfo& info : tensors)
-    if (info.name == tensor.info.name)
-      return fail(ErrorCode::already_exists, "there is a tensor '{}' already", info.name);
+    if (info.name == name)
+      return fail(ErrorCode::already_exists, "there is a tensor '{}' already", name);
+  return {};
+}
+
+Status check_new(std::span<const TensorInfo> tensors, const EncodedTensor& tensor) {
+  HOLOGRAM_CHECK(check_name(tensors, tensor.info.name));
   if (tensor.fragments.size() != tensor.info.fragments.size())
     return fail(ErrorCode::invalid_argument, "tensor '{}' has {} fragments, but {} entries",
                 tensor.info.name, tensor.fragments.size(), tensor.info.fragments.size());
@@ -143,24 +148,48 @@ Writer& Writer::operator=(Writer&& other) noexcept {
   return *this;
 }
 
+bool Writer::share(TensorInfo& info) const {
+  const auto same = std::ranges::find(tensors_, info.id, &TensorInfo::id);
+  if (same == tensors_.end()) return false;
+  info.fragments = same->fragments;
+  return true;
+}
+
 Status Writer::add(EncodedTensor tensor) {
   if (spool_ < 0) return fail(ErrorCode::invalid_argument, "the file is finished");
   HOLOGRAM_CHECK(check_new(tensors_, tensor));
-  for (const TensorInfo& info : tensors_) {
-    if (info.id != tensor.info.id) continue;
-    tensor.info.fragments = info.fragments;  // stored already
-    tensors_.push_back(std::move(tensor.info));
-    return {};
+  if (!share(tensor.info)) {
+    uint64_t at = spooled_;
+    for (size_t i = 0; i < tensor.fragments.size(); ++i) {
+      HOLOGRAM_CHECK(write_all(spool_, tensor.fragments[i], at));
+      tensor.info.fragments[i].offset = at;
+      at += tensor.fragments[i].size();
+    }
+    spooled_ = at;
   }
-  uint64_t at = spooled_;
-  for (size_t i = 0; i < tensor.fragments.size(); ++i) {
-    HOLOGRAM_CHECK(write_all(spool_, tensor.fragments[i], at));
-    tensor.info.fragments[i].offset = at;
-    at += tensor.fragments[i].size();
-  }
-  spooled_ = at;
   tensors_.push_back(std::move(tensor.info));
   return {};
+}
+
+Result<TensorInfo> Writer::add(const Encoder& encoder, const TensorView& tensor) {
+  if (spool_ < 0) return fail(ErrorCode::invalid_argument, "the file is finished");
+  HOLOGRAM_CHECK(check_name(tensors_, tensor.name));
+  uint64_t at = spooled_;
+  std::vector<uint64_t> offsets;
+  const auto spool = [&](std::vector<std::byte> fragment) -> Status {
+    HOLOGRAM_CHECK(write_all(spool_, fragment, at));
+    offsets.push_back(at);
+    at += fragment.size();
+    return {};
+  };
+  HOLOGRAM_TRY(TensorInfo info, encoder.encode(tensor, spool));
+  // What is there already is written over by the next tensor.
+  if (!share(info)) {
+    for (size_t i = 0; i < offsets.size(); ++i) info.fragments[i].offset = offsets[i];
+    spooled_ = at;
+  }
+  tensors_.push_back(info);
+  return info;
 }
 
 Result<uint64_t> Writer::finish() {

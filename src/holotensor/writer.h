@@ -22,6 +22,8 @@ class Writer {
 
   // Names must differ. A tensor whose content is in the file already costs a line of the directory.
   Status add(EncodedTensor tensor);
+  // The same of a tensor that is encoded here, a fragment at a time.
+  Result<TensorInfo> add(const Encoder& encoder, const TensorView& tensor);
   // Returns the size of the file.
   Result<uint64_t> finish();
 
@@ -29,6 +31,8 @@ class Writer {
 
  private:
   Writer() = default;
+  // Tells whether the content is in the spool already; if so, `info` gets its places.
+  bool share(TensorInfo& info) const;
   std::filesystem::path path_;
   int spool_ = -1;
   uint64_t spooled_ = 0;

@@ -16,6 +16,14 @@ double cost_of(const SchemeTrial& trial, double weights, bool target_is_size) {
   return bits - decibels / 6.0206;
 }
 
+// `any` is asked for because fragments will be missing: what some of them give counts as well.
+bool no_worse_in_part(const TensorInfo& info, const TensorInfo& than) {
+  if (info.curve.size() != than.curve.size()) return false;
+  for (size_t k = than.min_fragments; k < info.curve.size(); ++k)
+    if (info.curve[k].nmse > than.curve[k].nmse) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<SchemeChoice> choose_scheme(const TensorView& tensor, const EncoderOptions& options,
@@ -43,7 +51,9 @@ Result<SchemeChoice> choose_scheme(const TensorView& tensor, const EncoderOption
     }
     trial.bytes = encoded->info.stored_bytes() + encoded->info.parameters.size();
     trial.quality = encoded->info.curve.back();
-    if (!best || clearly_better(trial, *best)) {
+    const bool serves = !best || options.distribution != Distribution::any ||
+                        no_worse_in_part(encoded->info, choice.encoded.info);
+    if (!best || (serves && clearly_better(trial, *best))) {
       best = &trial;
       choice.encoded = *std::move(encoded);
     }

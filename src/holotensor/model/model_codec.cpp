@@ -1,6 +1,7 @@
 #include "holotensor/model/model_codec.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "holotensor/model/choose_scheme.h"
 #include "holotensor/policy/glob.h"
@@ -29,20 +30,31 @@ EncoderOptions options_for(const ModelTensor& tensor, const EncodeModelOptions& 
   return encoder;
 }
 
-Result<EncodedTensor> encode_one(const ModelTensor& tensor, const SharedBytes& bytes,
-                                 const EncodeModelOptions& options) {
-  const TensorView view{tensor.name, tensor.dtype, tensor.shape, bytes.view};
+// Encodes a tensor into the file.
+Result<TensorInfo> encode_one(const ModelInput& input, size_t index,
+                              const EncodeModelOptions& options, Writer& writer) {
+  const ModelTensor& tensor = input.tensors()[index];
+  TensorView view{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape};
+  const std::unique_ptr<TensorBytes> stored = input.stored(index);
+  SharedBytes bytes;
+  if (stored) {
+    view.stored = stored.get();
+  } else {
+    HOLOGRAM_TRY(bytes, input.read(index));
+    view.bytes = bytes.view;
+  }
   HOLOGRAM_TRY(const uint64_t elements, element_count(tensor.shape, tensor.dtype));
   EncoderOptions encoder = options_for(tensor, options);
   if (must_be_exact(tensor, elements, options.exact_below)) {
     encoder.scheme = SchemeId::refine;
     encoder.target_bits.reset();
     encoder.target.reset();
-    return Encoder(std::move(encoder)).encode(view);
+  } else if (options.automatic) {
+    HOLOGRAM_TRY(auto choice, choose_scheme(view, encoder));
+    HOLOGRAM_CHECK(writer.add(std::move(choice.encoded)));
+    return writer.tensors().back();
   }
-  if (!options.automatic) return Encoder(std::move(encoder)).encode(view);
-  HOLOGRAM_TRY(auto choice, choose_scheme(view, encoder));
-  return std::move(choice.encoded);
+  return writer.add(Encoder(std::move(encoder)), view);
 }
 
 Status report(const OnModelProgress& progress, const ModelProgress& state) {
@@ -67,13 +79,11 @@ Result<EncodeModelResult> encode_model(const ModelInput& input, const std::files
     const ModelTensor& tensor = input.tensors()[state.index];
     state.tensor = tensor.name;
     HOLOGRAM_CHECK(report(progress, state));
-    HOLOGRAM_TRY(const SharedBytes bytes, input.read(state.index));
-    HOLOGRAM_TRY(auto encoded, encode_one(tensor, bytes, options));
-    result.tensors.push_back({tensor.name, encoded.info.scheme, bytes.view.size(),
-                              encoded.info.stored_bytes(), encoded.info.curve.back()});
-    HOLOGRAM_CHECK(writer.add(std::move(encoded)));
-    result.source_bytes += bytes.view.size();
-    state.bytes_done += bytes.view.size();
+    HOLOGRAM_TRY(const TensorInfo info, encode_one(input, state.index, options, writer));
+    result.tensors.push_back(
+        {tensor.name, info.scheme, info.source_bytes(), info.stored_bytes(), info.curve.back()});
+    result.source_bytes += info.source_bytes();
+    state.bytes_done += info.source_bytes();
   }
   state.tensor = {};
   HOLOGRAM_CHECK(report(progress, state));
@@ -142,6 +152,7 @@ Result<DecodeModelResult> decode_model(const std::filesystem::path& input,
                            .file_bytes = reader.file_size(),
                            .tensors = chosen.size(),
                            .worst = {.nmse = 0, .exact = true}};
+  std::unordered_set<uint64_t> read;  // offsets of fragments
   HOLOGRAM_TRY(auto writer, SafetensorsWriter::create(output, std::move(entries)));
   for (; state.index < chosen.size(); ++state.index) {
     const TensorInfo& info = *chosen[state.index];
@@ -150,7 +161,9 @@ Result<DecodeModelResult> decode_model(const std::filesystem::path& input,
     HOLOGRAM_TRY(const Decoder decoder,
                  in_context(decode_one(reader, info, options, controller), place));
     for (uint16_t i = 0; i < info.fragment_count; ++i) {
-      if (decoder.has(i)) result.bytes_read += info.fragments[i].size;
+      // Equal tensors share their fragments.
+      const FragmentEntry& entry = info.fragments[i];
+      if (decoder.has(i) && read.insert(entry.offset).second) result.bytes_read += entry.size;
     }
     const Quality quality = decoder.quality();
     const auto badness = [](const Quality& q) { return q.exact ? -1.0 : q.nmse; };
@@ -158,9 +171,8 @@ Result<DecodeModelResult> decode_model(const std::filesystem::path& input,
       result.worst = quality;
       result.worst_tensor = info.name;
     }
-    HOLOGRAM_TRY(const auto bytes,
-                 in_context(decoder.reconstruct(output_type(info, options)), place));
-    HOLOGRAM_CHECK(writer.write(bytes));
+    const auto write = [&](std::span<const std::byte> bytes) { return writer.write(bytes); };
+    HOLOGRAM_CHECK(in_context(decoder.reconstruct(output_type(info, options), write), place));
     state.bytes_done += info.source_bytes();
   }
   state.tensor = {};

@@ -5,6 +5,20 @@
 namespace hologram::holotensor {
 namespace {
 
+class SafetensorsBytes final : public TensorBytes {
+ public:
+  SafetensorsBytes(const SafetensorsReader& reader, const SafetensorsEntry& entry)
+      : reader_(reader), entry_(entry) {}
+  uint64_t size() const override { return entry_.size; }
+  Status read(uint64_t offset, std::span<std::byte> out) const override {
+    return reader_.read(entry_, offset, out);
+  }
+
+ private:
+  const SafetensorsReader& reader_;
+  const SafetensorsEntry& entry_;
+};
+
 class SafetensorsInput final : public ModelInput {
  public:
   explicit SafetensorsInput(SafetensorsReader reader) : reader_(std::move(reader)) {
@@ -16,6 +30,9 @@ class SafetensorsInput final : public ModelInput {
   Result<SharedBytes> read(size_t tensor) const override {
     HOLOGRAM_TRY(auto bytes, reader_.read(reader_.tensors()[tensor]));
     return SharedBytes::owned(std::move(bytes));
+  }
+  std::unique_ptr<TensorBytes> stored(size_t tensor) const override {
+    return std::make_unique<SafetensorsBytes>(reader_, reader_.tensors()[tensor]);
   }
 
  private:

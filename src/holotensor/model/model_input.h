@@ -24,6 +24,9 @@ class ModelInput {
   virtual const std::vector<ModelTensor>& tensors() const = 0;
   // The tensor's bytes. Only one is held by encode_model() at a time.
   virtual Result<SharedBytes> read(size_t tensor) const = 0;
+  // The same where they lie, so that they are never all in memory; null where that cannot be. Lives
+  // as long as the input.
+  virtual std::unique_ptr<TensorBytes> stored(size_t /*tensor*/) const { return nullptr; }
 };
 
 Result<std::unique_ptr<ModelInput>> safetensors_input(const std::filesystem::path& path);

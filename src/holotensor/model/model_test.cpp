@@ -189,6 +189,35 @@ TEST_F(ModelTest, AutoPicksWhatIsBestAtTheAskedSize) {
   ASSERT_TRUE(decode_model(encoded(), output())->worst.exact);
 }
 
+TEST_F(ModelTest, AutoKeepsWhatAnyIsFor) {
+  // Exact by every scheme, and smaller by others: but those give nothing before the last fragment.
+  const auto choice =
+      choose_scheme({entries_[1].name, entries_[1].dtype, entries_[1].shape, bytes_[1]},
+                    {.distribution = Distribution::any});
+  ASSERT_TRUE(choice) << choice.error().to_string();
+  EXPECT_EQ(choice->encoded.info.scheme, SchemeId::refine);
+  EXPECT_GE(choice->encoded.info.curve[3].snr_db(), 16);
+}
+
+TEST_F(ModelTest, SharedFragmentsAreReadOnce) {
+  auto twice = entries_;
+  for (auto entry : entries_) {
+    entry.name += ".again";
+    twice.push_back(std::move(entry));
+  }
+  auto writer = *SafetensorsWriter::create(input(), twice);
+  for (const int round : {0, 1})
+    for (const auto& bytes : bytes_) ASSERT_TRUE(writer.write(bytes)) << round;
+  ASSERT_TRUE(writer.finish());
+  const auto stored = encode_model(input(), encoded());
+  ASSERT_TRUE(stored) << stored.error().to_string();
+  EXPECT_LT(stored->file_bytes, stored->source_bytes * 55 / 100) << "each content is stored once";
+  const auto read = decode_model(encoded(), output());
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_TRUE(read->worst.exact);
+  EXPECT_EQ(read->bytes_read, read->file_bytes);
+}
+
 TEST_F(ModelTest, TheReportCountsEveryByte) {
   ASSERT_TRUE(encode_model(input(), encoded(), {}));
   const auto report = quality_report(encoded());

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "holotensor/first_failure.h"
+
 namespace hologram::holotensor::refine {
 namespace {
 
@@ -12,18 +14,25 @@ size_t grain_for(size_t blocks, ThreadPool& pool) {
   return std::clamp<size_t>(blocks / (size_t{4} * pool.size()), 1, 64);
 }
 
-std::vector<int16_t> scales_of(const NumberFormat& format, std::span<const std::byte> source,
-                               uint64_t elements, ThreadPool& pool) {
+// The carriers of one group.
+Status load_group(const NumberFormat& format, const TensorView& tensor, uint64_t elements, size_t g,
+                  std::vector<std::byte>& scratch, float* carriers) {
+  const size_t count = std::min<uint64_t>(kGroup, elements - g * kGroup);
+  HOLOGRAM_TRY(const auto source,
+               tensor.read(g * kGroup * format.bytes, count * format.bytes, scratch));
+  load_carriers(format, source.data(), count, carriers);
+  return {};
+}
+
+Result<std::vector<int16_t>> scales_of(const NumberFormat& format, const TensorView& tensor,
+                                       uint64_t elements, ThreadPool& pool) {
   std::vector<int16_t> scales((elements + kGroup - 1) / kGroup);
-  const auto load = [&](size_t g, float* carriers) {
-    const size_t count = std::min<uint64_t>(kGroup, elements - g * kGroup);
-    load_carriers(format, source.data() + g * kGroup * format.bytes, count, carriers);
-  };
   // The usual scale: the root of the mean square over a sample.
   double squares = 0, count = 0;
   float carriers[kGroup];
+  std::vector<std::byte> scratch;
   for (size_t g = 0; g < scales.size(); g += std::max<size_t>(1, scales.size() / 512)) {
-    load(g, carriers);
+    HOLOGRAM_CHECK(load_group(format, tensor, elements, g, scratch, carriers));
     for (const float carrier : carriers) {
       if (!std::isfinite(carrier) || carrier == 0) continue;
       squares += static_cast<double>(carrier) * carrier;
@@ -35,32 +44,46 @@ std::vector<int16_t> scales_of(const NumberFormat& format, std::span<const std::
     std::frexp(squares / count, &reference);
     reference = (reference - 1) >> 1;
   }
-  pool.parallel_for(scales.size(), 256, [&](size_t begin, size_t end) {
+  FirstFailure failure;
+  const size_t group_bytes = size_t{kGroup} * format.bytes;
+  constexpr size_t kGroupsAtOnce = 256;
+  pool.parallel_for(scales.size(), kGroupsAtOnce, [&](size_t begin, size_t end) {
     float carriers[kGroup];
-    for (size_t g = begin; g < end; ++g) {
-      load(g, carriers);
-      scales[g] = static_cast<int16_t>(scale_of(format, carriers, reference));
+    std::vector<std::byte> scratch;
+    for (size_t first = begin; first < end; first += kGroupsAtOnce) {
+      const size_t last = std::min(end, first + kGroupsAtOnce);
+      const uint64_t stop = std::min<uint64_t>(last * kGroup, elements);
+      const auto source =
+          tensor.read(first * group_bytes, (stop - first * kGroup) * format.bytes, scratch);
+      if (!source) return void(failure.ok(std::unexpected(source.error())));
+      for (size_t g = first; g < last; ++g) {
+        load_carriers(format, source->data() + (g - first) * group_bytes,
+                      std::min<uint64_t>(kGroup, elements - g * kGroup), carriers);
+        scales[g] = static_cast<int16_t>(scale_of(format, carriers, reference));
+      }
     }
   });
+  HOLOGRAM_CHECK(failure.status());
   return scales;
 }
 
 // Where values lie inside the large cells of the first planes: the mean over a sample of groups.
-void measure_centroids(Analysis& analysis) {
+Status measure_centroids(Analysis& analysis) {
   TensorModel& model = analysis.model;
   const size_t groups = analysis.classes.size();
-  if (analysis.elements < kFewElements) return;
+  if (analysis.elements < kFewElements) return {};
   const size_t step = std::max<size_t>(1, groups / 512);
   double sum[kCentroidDepths][kCentroids] = {};
   uint64_t count[kCentroidDepths][kCentroids] = {};
   float carriers[kGroup];
+  std::vector<std::byte> scratch;
   GroupSplit split;
   for (size_t g = 0; g < groups; g += step) {
     if (analysis.classes[g] == kEmptyClass) continue;
     const Window window = model.window(analysis.classes[g]);
     const size_t elements = std::min<uint64_t>(kGroup, analysis.elements - g * kGroup);
-    load_carriers(model.format, analysis.source.data() + g * kGroup * model.format.bytes, elements,
-                  carriers);
+    HOLOGRAM_CHECK(
+        load_group(model.format, analysis.tensor, analysis.elements, g, scratch, carriers));
     split_group(model.format, window, carriers, split);
     for (unsigned i = 0; i < elements; ++i) {
       if (((split.exception[i / 64] | split.zero[i / 64]) >> (i % 64)) & 1) continue;
@@ -86,6 +109,7 @@ void measure_centroids(Analysis& analysis) {
         model.centroid[d][m] = static_cast<float>(
             std::clamp(std::round(sum[d][m] / static_cast<double>(count[d][m]) * 256), 1.0, 255.0) /
             256);
+  return {};
 }
 
 }  // namespace
@@ -95,9 +119,10 @@ unsigned Analysis::elements_of(size_t block) const {
       std::min<uint64_t>(block_elements, elements - block * uint64_t{block_elements}));
 }
 
-std::span<const std::byte> Analysis::source_of(size_t block) const {
+Result<std::span<const std::byte>> Analysis::source_of(size_t block,
+                                                       std::vector<std::byte>& scratch) const {
   const size_t bytes = size_t{block_elements} * model.format.bytes;
-  return source.subspan(block * bytes, size_t{elements_of(block)} * model.format.bytes);
+  return tensor.read(block * bytes, size_t{elements_of(block)} * model.format.bytes, scratch);
 }
 
 std::span<const uint8_t> Analysis::classes_of(size_t block) const {
@@ -105,15 +130,15 @@ std::span<const uint8_t> Analysis::classes_of(size_t block) const {
   return std::span(classes).subspan(block * per_block, (elements_of(block) + kGroup - 1) / kGroup);
 }
 
-Analysis analyse(const NumberFormat& format, std::span<const std::byte> source, uint64_t elements,
-                 ThreadPool& pool) {
+Result<Analysis> analyse(const NumberFormat& format, const TensorView& tensor, uint64_t elements,
+                         ThreadPool& pool) {
   Analysis analysis;
   TensorModel& model = analysis.model;
   model.format = format;
-  analysis.source = source;
+  analysis.tensor = tensor;
   analysis.elements = elements;
   analysis.block_elements = block_elements(format);
-  const auto scales = scales_of(format, source, elements, pool);
+  HOLOGRAM_TRY(const auto scales, scales_of(format, tensor, elements, pool));
   const int largest = *std::max_element(scales.begin(), scales.end());
   model.largest = largest == kNoScale ? 0 : largest;
   model.plane_layers = 1;
@@ -126,79 +151,103 @@ Analysis analyse(const NumberFormat& format, std::span<const std::byte> source, 
     if (c != kEmptyClass)
       model.plane_layers = std::max(model.plane_layers, c + model.window(c).planes);
   }
-  measure_centroids(analysis);
+  HOLOGRAM_CHECK(measure_centroids(analysis));
   return analysis;
 }
 
-ChunkList encode_chunks(const Analysis& analysis, ThreadPool& pool) {
+Result<ChunkList> encode_chunks(const Analysis& analysis, ThreadPool& pool) {
   ChunkList list;
   list.layers = analysis.model.layers();
   list.blocks.resize(analysis.blocks());
+  FirstFailure failure;
   pool.parallel_for(
       list.blocks.size(), grain_for(list.blocks.size(), pool),
       [&](size_t begin, size_t end) {
         Block block;
+        std::vector<std::byte> scratch, encoded;
         for (size_t b = begin; b < end; ++b) {
+          const auto source = analysis.source_of(b, scratch);
+          if (!source) return void(failure.ok(std::unexpected(source.error())));
           BlockChunks& chunks = list.blocks[b];
           block.reset(analysis.model, analysis.elements_of(b));
-          block.split(analysis.source_of(b), analysis.classes_of(b));
+          block.split(*source, analysis.classes_of(b));
           chunks.marks_zeros = block.marks_zeros();
-          chunks.bytes.reserve(analysis.source_of(b).size());
+          encoded.clear();
           for (unsigned layer = 0; layer < list.layers; ++layer) {
-            block.encode(layer, chunks.bytes);
-            chunks.ends.push_back(static_cast<uint32_t>(chunks.bytes.size()));
+            block.encode(layer, encoded);
+            chunks.ends.push_back(static_cast<uint32_t>(encoded.size()));
           }
+          chunks.bytes = encoded;  // no larger than it must be: all blocks are held
         }
       },
       Schedule::dynamic);
+  HOLOGRAM_CHECK(failure.status());
   return list;
 }
 
-QualityCurve measure_cuts(const Analysis& analysis, const ChunkList& chunks,
-                          std::span<const size_t> cuts, ThreadPool& pool) {
-  const size_t blocks = chunks.blocks.size();
-  std::vector<std::vector<ErrorSum>> by_block(blocks);
+namespace {
+
+// measure_block() for every block, at the layers that layers_of(block) names.
+template <typename LayersOf>
+Result<std::vector<std::vector<ErrorSum>>> measure_blocks(const Analysis& analysis,
+                                                          const ChunkList& chunks,
+                                                          LayersOf layers_of, ThreadPool& pool) {
+  std::vector<std::vector<ErrorSum>> by_block(chunks.blocks.size());
+  FirstFailure failure;
   pool.parallel_for(
-      blocks, 1,
+      by_block.size(), 1,
       [&](size_t begin, size_t end) {
+        std::vector<std::byte> scratch;
         for (size_t b = begin; b < end; ++b) {
-          std::vector<unsigned> layers;
-          for (const size_t cut : cuts) {
-            const unsigned count = layers_in(cut, b, blocks);
-            if (layers.empty() || layers.back() != count) layers.push_back(count);
-          }
-          const auto sums = measure_block(analysis, b, chunks.blocks[b].marks_zeros, layers);
-          for (const size_t cut : cuts) {
-            const auto at =
-                std::lower_bound(layers.begin(), layers.end(), layers_in(cut, b, blocks));
-            by_block[b].push_back(sums[static_cast<size_t>(at - layers.begin())]);
-          }
+          const auto source = analysis.source_of(b, scratch);
+          if (!source) return void(failure.ok(std::unexpected(source.error())));
+          by_block[b] =
+              measure_block(analysis, b, *source, chunks.blocks[b].marks_zeros, layers_of(b));
         }
       },
       Schedule::dynamic);
-  QualityCurve curve;
-  for (size_t i = 0; i < cuts.size(); ++i) {
-    // In block order: the same sum whatever the threads did.
-    ErrorSum total;
-    for (const auto& sums : by_block) total.add(sums[i]);
-    curve.push_back(total.quality(cuts[i] == chunks.count()));
+  HOLOGRAM_CHECK(failure.status());
+  return by_block;
+}
+
+}  // namespace
+
+Result<QualityCurve> measure_cuts(const Analysis& analysis, const ChunkList& chunks,
+                                  std::span<const size_t> cuts, ThreadPool& pool) {
+  const size_t blocks = chunks.blocks.size();
+  const auto layers_of = [&](size_t b) {
+    std::vector<unsigned> layers;
+    for (const size_t cut : cuts) {
+      const unsigned count = layers_in(cut, b, blocks);
+      if (layers.empty() || layers.back() != count) layers.push_back(count);
+    }
+    return layers;
+  };
+  HOLOGRAM_TRY(const auto by_block, measure_blocks(analysis, chunks, layers_of, pool));
+  std::vector<ErrorSum> totals(cuts.size());
+  // In block order: the same sum whatever the threads did.
+  for (size_t b = 0; b < blocks; ++b) {
+    size_t at = 0;
+    for (size_t i = 0; i < cuts.size(); ++i) {
+      if (i > 0 && layers_in(cuts[i], b, blocks) != layers_in(cuts[i - 1], b, blocks)) ++at;
+      totals[i].add(by_block[b][at]);
+    }
   }
+  QualityCurve curve;
+  for (size_t i = 0; i < cuts.size(); ++i)
+    curve.push_back(totals[i].quality(cuts[i] == chunks.count()));
   return curve;
 }
 
-std::vector<size_t> cuts_for(const Analysis& analysis, const ChunkList& chunks,
-                             std::span<const double> nmse, ThreadPool& pool) {
+Result<std::vector<size_t>> cuts_for(const Analysis& analysis, const ChunkList& chunks,
+                                     std::span<const double> nmse, ThreadPool& pool) {
   const size_t blocks = chunks.blocks.size();
   std::vector<unsigned> layers(chunks.layers + size_t{1});
   for (unsigned i = 0; i < layers.size(); ++i) layers[i] = i;
-  std::vector<std::vector<ErrorSum>> by_block(blocks);
-  pool.parallel_for(
-      blocks, 1,
-      [&](size_t begin, size_t end) {
-        for (size_t b = begin; b < end; ++b)
-          by_block[b] = measure_block(analysis, b, chunks.blocks[b].marks_zeros, layers);
-      },
-      Schedule::dynamic);
+  HOLOGRAM_TRY(
+      const auto by_block,
+      measure_blocks(
+          analysis, chunks, [&](size_t) { return std::span<const unsigned>(layers); }, pool));
   double error = 0, value = 0;
   for (const auto& sums : by_block) {
     error += sums[0].squared_error;

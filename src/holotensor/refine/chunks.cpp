@@ -1,20 +1,34 @@
 #include "holotensor/refine/chunks.h"
 
+#include <bit>
+
 #include "holotensor/byte_io.h"
 #include "holotensor/fragment.h"
 
 namespace hologram::holotensor::refine {
 
+namespace {
+
+size_t varint_size(uint64_t value) {
+  return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
+}
+
+}  // namespace
+
 size_t ChunkList::stored_size(size_t number) const {
   const size_t size = chunk(number).size();
-  return size + (size < 1 << 7 ? 1 : size < 1 << 14 ? 2 : 3);
+  return size + varint_size(size);
+}
+
+size_t ChunkList::run_size(size_t first, size_t end) const {
+  size_t total = varint_size(first) + varint_size(end - first);
+  for (size_t i = first; i < end; ++i) total += stored_size(i);
+  return total;
 }
 
 std::vector<std::byte> ChunkList::run(size_t first, size_t end) const {
   std::vector<std::byte> bytes;
-  size_t total = 16 + kFragmentHeaderSize;  // the header comes in front later
-  for (size_t i = first; i < end; ++i) total += stored_size(i);
-  bytes.reserve(total);
+  bytes.reserve(run_size(first, end) + kFragmentHeaderSize);  // which comes in front later
   ByteWriter out(bytes);
   out.varint(first);
   out.varint(end - first);

@@ -37,6 +37,7 @@ struct ChunkList {
   // Bytes that a chunk adds to a run, its size field included.
   size_t stored_size(size_t number) const;
   std::vector<std::byte> run(size_t first, size_t end) const;
+  size_t run_size(size_t first, size_t end) const;
 };
 
 // Layers that block `block` of `blocks` has in the first `chunks` chunks.

@@ -138,6 +138,15 @@ TEST(BitKernels, SplitAndMergeUndoEachOtherAcrossLevels) {
     }
 }
 
+std::vector<std::vector<std::byte>> encode_shards(std::vector<std::byte> data, unsigned k,
+                                                  unsigned n) {
+  const size_t size = shard_size(data.size(), k);
+  data.resize(size * k);
+  std::vector<std::vector<std::byte>> shards(n, std::vector<std::byte>(size));
+  for (unsigned i = 0; i < n; ++i) encode_shard(data, k, n, i, shards[i]);
+  return shards;
+}
+
 TEST(ReedSolomon, EverySubsetGivesTheDataBack) {
   std::mt19937_64 random(5);
   for (const auto& [k, n] : {std::pair{1u, 4u}, {3u, 8u}, {7u, 8u}, {8u, 8u}, {2u, 3u}}) {

@@ -151,10 +151,10 @@ class CodeCounts {
 
 }  // namespace
 
-std::vector<ErrorSum> measure_block(const Analysis& analysis, size_t block, bool marks_zeros,
+std::vector<ErrorSum> measure_block(const Analysis& analysis, size_t block,
+                                    std::span<const std::byte> source, bool marks_zeros,
                                     std::span<const unsigned> layers) {
   const TensorModel& model = analysis.model;
-  const auto source = analysis.source_of(block);
   const auto classes = analysis.classes_of(block);
   const unsigned elements = analysis.elements_of(block);
   std::vector<ErrorSum> sums(layers.size());

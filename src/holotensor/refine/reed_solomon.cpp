@@ -35,25 +35,17 @@ std::vector<unsigned char> generator(unsigned k, unsigned n) {
 
 }  // namespace
 
-std::vector<std::vector<std::byte>> encode_shards(std::span<const std::byte> data, unsigned k,
-                                                  unsigned n) {
-  const size_t size = shard_size(data.size(), k);
-  std::vector<std::vector<std::byte>> shards(n, std::vector<std::byte>(size));
-  std::vector<const std::byte*> from;
-  std::vector<std::byte*> to;
-  for (unsigned i = 0; i < n; ++i) {
-    const size_t begin = std::min(data.size(), i * size);
-    if (i < k) {
-      const size_t count = std::min(size, data.size() - begin);
-      if (count > 0) std::memcpy(shards[i].data(), data.data() + begin, count);
-      from.push_back(shards[i].data());
-    } else {
-      to.push_back(shards[i].data());
-    }
+void encode_shard(std::span<const std::byte> padded, unsigned k, unsigned n, unsigned index,
+                  std::span<std::byte> out) {
+  const size_t size = out.size();
+  if (index < k) {
+    if (size > 0) std::memcpy(out.data(), padded.data() + index * size, size);
+    return;
   }
+  std::vector<const std::byte*> from;
+  for (unsigned i = 0; i < k; ++i) from.push_back(padded.data() + i * size);
   auto matrix = generator(k, n);
-  multiply(size, k, n - k, matrix.data() + size_t{k} * k, from, to);
-  return shards;
+  multiply(size, k, 1, matrix.data() + size_t{index} * k, from, {out.data()});
 }
 
 Result<std::vector<std::byte>> decode_shards(std::span<const Shard> shards, unsigned k, unsigned n,

@@ -13,10 +13,10 @@ inline constexpr unsigned kMaxShards = 255;
 
 inline size_t shard_size(size_t data, unsigned k) { return (data + k - 1) / k; }
 
-// n shards of shard_size() bytes; the first k are the data itself, padded with zeros.
-// 1 <= k <= n <= kMaxShards.
-std::vector<std::vector<std::byte>> encode_shards(std::span<const std::byte> data, unsigned k,
-                                                  unsigned n);
+// Writes one of n shards into `out`, of shard_size() bytes. The first k are the data itself, which
+// has been padded with zeros to k of them. 1 <= k <= n <= kMaxShards.
+void encode_shard(std::span<const std::byte> padded, unsigned k, unsigned n, unsigned index,
+                  std::span<std::byte> out);
 
 struct Shard {
   unsigned index;

@@ -76,6 +76,7 @@ namespace {
 class RefineScheme final : public Scheme {
  public:
   SchemeId id() const override { return SchemeId::refine; }
+  bool reads_stored() const override { return true; }
   Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
                               ThreadPool& pool) const override {
     return refine::encode(tensor, options, pool);

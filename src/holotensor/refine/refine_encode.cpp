@@ -17,7 +17,11 @@ constexpr size_t kSmallestFragment = 4096;
 
 Result<SchemeOutput> use_packed(const TensorView& tensor, const EncoderOptions& options,
                                 ThreadPool& pool) {
-  HOLOGRAM_TRY(auto output, packed_scheme().encode(tensor, options, pool));
+  TensorView view = tensor;
+  std::vector<std::byte> loaded;
+  HOLOGRAM_TRY(view.bytes, tensor.read(0, tensor.byte_count(), loaded));
+  view.stored = nullptr;
+  HOLOGRAM_TRY(auto output, packed_scheme().encode(view, options, pool));
   output.scheme = SchemeId::packed;
   return output;
 }
@@ -31,23 +35,24 @@ size_t zstd_size(std::span<const std::byte> bytes, int level, std::vector<std::b
 
 // Whether plain compression may store the tensor in fewer than `limit` bytes: judged on samples,
 // because the strongest level reads a few MB a second.
-bool may_pack_better(const TensorView& tensor, double limit) {
+Result<bool> may_pack_better(const TensorView& tensor, double limit) {
   constexpr size_t kPiece = 64 << 10;
-  std::vector<std::byte> scratch;
+  std::vector<std::byte> scratch, read;
+  const size_t total = tensor.byte_count();
   // A level without entropy coding shrinks only what repeats; weights do not.
-  const size_t long_size = std::clamp<size_t>(tensor.bytes.size() / 16, 1 << 20, 4 << 20);
-  const auto long_piece = tensor.bytes.first(std::min(long_size, tensor.bytes.size()));
+  const size_t long_size = std::clamp<size_t>(total / 16, 1 << 20, 4 << 20);
+  HOLOGRAM_TRY(const auto long_piece, tensor.read(0, std::min(long_size, total), read));
   if (zstd_size(long_piece, -5, scratch) < long_piece.size() * 98 / 100) return true;
   size_t sampled = 0, compressed = 0;
-  const size_t pieces = std::min<size_t>(4, (tensor.bytes.size() + kPiece - 1) / kPiece);
+  const size_t pieces = std::min<size_t>(4, (total + kPiece - 1) / kPiece);
   for (size_t i = 0; i < pieces; ++i) {
-    const auto rest = tensor.bytes.subspan(tensor.bytes.size() / pieces * i);
-    const auto piece = rest.first(std::min(kPiece, rest.size()));
+    const size_t at = total / pieces * i;
+    HOLOGRAM_TRY(const auto piece, tensor.read(at, std::min(kPiece, total - at), read));
     sampled += piece.size();
     compressed += zstd_size(piece, 3, scratch);
   }
   const double packed_ratio = static_cast<double>(compressed) / static_cast<double>(sampled);
-  return packed_ratio * static_cast<double>(tensor.bytes.size()) < limit;
+  return packed_ratio * static_cast<double>(total) < limit;
 }
 
 // The end of the longest prefix of the chunks, from `first` on, that costs at most `budget` bytes.
@@ -60,8 +65,10 @@ size_t cut_for_bytes(const ChunkList& chunks, size_t first, double budget) {
   return cut;
 }
 
-SchemeOutput in_order(const Analysis& analysis, const ChunkList& chunks, size_t end,
-                      unsigned fragments, ThreadPool& pool) {
+Result<SchemeOutput> in_order(const Analysis& analysis,
+                              const std::shared_ptr<const ChunkList>& list, size_t end,
+                              unsigned fragments, ThreadPool& pool) {
+  const ChunkList& chunks = *list;
   double total = 0;
   for (size_t i = 0; i < end; ++i) total += static_cast<double>(chunks.stored_size(i));
   const double most = std::max(1.0, std::floor(total / kSmallestFragment));
@@ -76,19 +83,38 @@ SchemeOutput in_order(const Analysis& analysis, const ChunkList& chunks, size_t 
   }
   if (cuts.back() != end || cuts.size() == 1) cuts.push_back(end);
   SchemeOutput output;
-  output.curve = measure_cuts(analysis, chunks, cuts, pool);
-  output.fragments.resize(cuts.size() - 1);
-  pool.parallel_for(output.fragments.size(), 1, [&](size_t begin, size_t stop) {
-    for (size_t i = begin; i < stop; ++i) output.fragments[i] = chunks.run(cuts[i], cuts[i + 1]);
-  });
+  HOLOGRAM_TRY(output.curve, measure_cuts(analysis, chunks, cuts, pool));
+  output.made = cuts.size() - 1;
+  output.make = [list, cuts](size_t i) { return list->run(cuts[i], cuts[i + 1]); };
   output.parameters =
       write_parameters({analysis.model, analysis.elements, {}}, Distribution::ordered);
   return output;
 }
 
+// Fragment `index` of n: a shard of each tier, whose chunks cuts[k - 1] .. cuts[k] it protects.
+std::vector<std::byte> shards_of(const ChunkList& chunks, std::span<const Tier> tiers,
+                                 std::span<const size_t> cuts, unsigned n, unsigned index) {
+  size_t total = 0;
+  for (const Tier& tier : tiers) total += shard_size(tier.bytes, tier.k);
+  std::vector<std::byte> fragment;
+  fragment.reserve(total + kFragmentHeaderSize);  // which comes in front later
+  fragment.resize(total);
+  size_t at = 0;
+  for (const Tier& tier : tiers) {
+    const size_t size = shard_size(tier.bytes, tier.k);
+    auto run = chunks.run(cuts[tier.k - 1], cuts[tier.k]);
+    run.resize(size * tier.k);
+    encode_shard(run, tier.k, n, index, std::span(fragment).subspan(at, size));
+    at += size;
+  }
+  return fragment;
+}
+
 // Priority encoding: what any k fragments must decode costs 1/k of its size in each fragment.
-Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chunks,
+Result<SchemeOutput> by_priority(const Analysis& analysis,
+                                 const std::shared_ptr<const ChunkList>& list,
                                  const EncoderOptions& options, ThreadPool& pool) {
+  const ChunkList& chunks = *list;
   const unsigned n = options.fragments, least = options.min_fragments;
   if (n > kMaxShards || least < 1 || least > n)
     return fail(ErrorCode::invalid_argument,
@@ -106,7 +132,7 @@ Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chun
   }
   const bool to_target = options.target && !options.target->exact;
   if (to_target) nmse.push_back(options.target->max_nmse);
-  std::vector<size_t> ends = cuts_for(analysis, chunks, nmse, pool);
+  HOLOGRAM_TRY(std::vector<size_t> ends, cuts_for(analysis, chunks, nmse, pool));
   if (!to_target) ends.push_back(chunks.count());
   for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
 
@@ -114,7 +140,6 @@ Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chun
   SchemeOutput output;
   output.distribution = Distribution::any;
   output.min_fragments = static_cast<uint16_t>(least);
-  output.fragments.resize(n);
   double budget = options.target_bits
                       ? *options.target_bits * static_cast<double>(analysis.elements) / 8 -
                             n * (kFragmentHeaderSize + 16.0)
@@ -123,18 +148,20 @@ Result<SchemeOutput> by_priority(const Analysis& analysis, const ChunkList& chun
   size_t begin = 0;
   for (unsigned k = least; k <= n; ++k) {
     const double share = static_cast<double>(n) / k;
-    const size_t end = std::min(ends[k - least], cut_for_bytes(chunks, begin, budget / share));
-    const auto run = chunks.run(begin, std::max(begin, end));
-    budget -= share * static_cast<double>(run.size());
-    parameters.tiers.push_back({k, run.size()});
-    const auto shards = encode_shards(run, k, n);
-    for (unsigned i = 0; i < n; ++i)
-      output.fragments[i].insert(output.fragments[i].end(), shards[i].begin(), shards[i].end());
-    begin = std::max(begin, end);
+    const size_t end =
+        std::max(begin, std::min(ends[k - least], cut_for_bytes(chunks, begin, budget / share)));
+    const size_t bytes = chunks.run_size(begin, end);
+    budget -= share * static_cast<double>(bytes);
+    parameters.tiers.push_back({k, bytes});
+    begin = end;
     cuts.push_back(begin);
   }
-  output.curve = measure_cuts(analysis, chunks, cuts, pool);
+  HOLOGRAM_TRY(output.curve, measure_cuts(analysis, chunks, cuts, pool));
   output.parameters = write_parameters(parameters, Distribution::any);
+  output.made = n;
+  output.make = [list, tiers = parameters.tiers, cuts, n](size_t i) {
+    return shards_of(*list, tiers, cuts, n, static_cast<unsigned>(i));
+  };
   return output;
 }
 
@@ -146,14 +173,16 @@ Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& opti
   HOLOGRAM_TRY(const uint64_t elements, element_count(tensor.shape, tensor.dtype));
   const auto format = format_of(tensor.dtype);
   if (!format || elements == 0) return use_packed(tensor, options, pool);
-  const Analysis analysis = analyse(*format, tensor.bytes, elements, pool);
-  const ChunkList chunks = encode_chunks(analysis, pool);
-  if (options.distribution == Distribution::any)
-    return by_priority(analysis, chunks, options, pool);
+  HOLOGRAM_TRY(const Analysis analysis, analyse(*format, tensor, elements, pool));
+  HOLOGRAM_TRY(ChunkList encoded, encode_chunks(analysis, pool));
+  const auto list = std::make_shared<const ChunkList>(std::move(encoded));
+  const ChunkList& chunks = *list;
+  if (options.distribution == Distribution::any) return by_priority(analysis, list, options, pool);
 
   size_t end = chunks.count();
   if (options.target && !options.target->exact) {
-    end = cuts_for(analysis, chunks, {&options.target->max_nmse, 1}, pool)[0];
+    HOLOGRAM_TRY(const auto cuts, cuts_for(analysis, chunks, {&options.target->max_nmse, 1}, pool));
+    end = cuts[0];
   } else if (options.target_bits) {
     end = cut_for_bytes(chunks, 0,
                         *options.target_bits * static_cast<double>(elements) / 8 -
@@ -164,14 +193,15 @@ Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& opti
     // Small types come close to their entropy by any coder: there, a stream that can be cut is
     // worth a few percent.
     const double limit = static_cast<double>(refined) * (format->bytes == 1 ? 0.95 : 1.0);
-    if (may_pack_better(tensor, limit)) {
+    HOLOGRAM_TRY(const bool try_packed, may_pack_better(tensor, limit));
+    if (try_packed) {
       HOLOGRAM_TRY(auto packed, use_packed(tensor, options, pool));
       if (static_cast<double>(packed.fragments[0].size()) < limit) return packed;
     }
   }
   if (end == 0)
     return fail(ErrorCode::invalid_argument, "the target size leaves no room for the first layer");
-  return in_order(analysis, chunks, end, options.fragments, pool);
+  return in_order(analysis, list, end, options.fragments, pool);
 }
 
 }  // namespace hologram::holotensor::refine
