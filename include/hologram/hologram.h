@@ -5,7 +5,8 @@
 //   auto sum = hologram::ops::add(*executor, a, b);      // Result<Tensor>
 //
 // Nothing here throws; what can fail returns a hologram::Result, whose error says what was wrong,
-// where, and what to do instead. See docs/runtime.md.
+// where, and what to do instead. Compiled models run by a Session: include hologram/session.h and
+// link hologram::session as well. See docs/runtime.md.
 #pragma once
 
 #include "hologram/buffer.h"
