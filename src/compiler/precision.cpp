@@ -46,9 +46,11 @@ bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision
     return false;
   const auto shape = node.attributes.integers("weight_shape");
   const auto dilations = node.attributes.integers("dilations");
-  // A first layer, whose rows only tiles read where they lie.
+  // A first layer, whose rows only tiles read where they lie. A row of the kernel takes 8 places: a
+  // short one leaves too many empty for three products.
   if (node.attributes.integer("blocked_input") == 0)
-    return dense::has_bf16_tiles() && shape.size() == 4 && shape[1] <= 4 && shape[3] > 1 &&
+    return dense::has_bf16_tiles() && shape.size() == 4 && shape[1] <= 4 &&
+           shape[3] > (precision == Precision::fast ? 4 : 1) &&
            (dilations.empty() || dilations.back() == 1);
   if (shape[1] < kFewChannels) return false;
   // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well.
@@ -73,8 +75,8 @@ Result<Precision> parse_precision(std::string_view name) {
 PrecisionChoice choose_precision(Graph& graph, Precision precision) {
   PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
-  const bool possible = precision != Precision::f32 &&
-                        (precision != Precision::fast || dense::has_bf16_tiles());
+  const bool possible =
+      precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
       const PrecisionChoice inner = choose_precision(*sub.graph, precision);

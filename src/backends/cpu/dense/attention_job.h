@@ -14,8 +14,13 @@
 namespace hologram::backends::dense {
 
 inline constexpr size_t kKeyBlock = 128;
-// A block packs its keys once, so a large one is better, except that it skips fewer masked keys.
-inline size_t query_block(const Attention& a) { return a.causal ? 64 : 128; }
+// A block packs its keys once, so a large one is better, except that it skips fewer masked keys
+// (which narrow products skip by tiles of queries) and leaves less to share among threads.
+inline size_t query_block(const Attention& a) {
+  if (a.parts != 0)
+    return std::min<size_t>(512, align_up(std::max<size_t>(a.queries, 1), 2 * kChunk));
+  return a.causal ? 64 : 128;
+}
 
 struct AttentionJob {
   const Attention* a;

@@ -102,8 +102,7 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   const size_t visible = job.visible();
   for (size_t key = 0; key < visible; key += kKeyBlock) {
     const size_t count = std::min(kKeyBlock, visible - key);
-    const size_t panels = (count + kWide - 1) / kWide;
-    for (size_t p = 0; p < panels; ++p) {
+    for (size_t p = 0; p * kWide < count; ++p) {
       const size_t columns = std::min(kWide, count - p * kWide);
       alignas(64) uint32_t turned[2][kWide * kChunk];
       if (columns < kWide) std::memset(turned, 0, sizeof(turned));
@@ -126,6 +125,9 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
     }
     for (size_t first = 0; first < rows; first += kernels.rows) {
       const size_t height = std::min(kernels.rows, rows - first);
+      const size_t reach = job.seen(first + height - 1, key, count);  // of the last query
+      if (reach == 0) continue;
+      const size_t panels = (reach + kWide - 1) / kWide;
       for (size_t p = 0; p < panels; ++p)
         tile({.a = q + first * kChunk,
               .steps = steps,

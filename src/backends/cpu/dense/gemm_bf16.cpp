@@ -97,10 +97,7 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
             scratch, pool);
 }
 
-bool has_bf16_tiles() {
-  UnitKernels kernels{};
-  return detail::use_amx(kernels);
-}
+bool has_bf16_tiles() { return unit_kernels().depth != 0; }
 
 bool has_bf16_products() { return has_bf16_tiles() || detail::avx512_bf16_tile() != nullptr; }
 
