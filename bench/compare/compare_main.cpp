@@ -29,13 +29,17 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Compares Hologram with ONNX Runtime: the same models and inputs, in one process, "
       "alternately.");
-  std::vector<std::string> models, ort_folders{"."};
+  std::vector<std::string> models, row_files, ort_folders{"."};
   std::vector<int> threads{1, 2};
   std::vector<std::string> precisions{"f32"};
   int runs = 20;
   bool profile = false, no_f64 = false;
   std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
-  app.add_option("models", models, "ONNX models")->required();
+  app.add_option("models", models, "ONNX models");
+  app.add_option(
+      "--rows", row_files,
+      "Files that --json wrote, here or on another machine: their rows come first, so that "
+      "measurements can be joined; no models are needed then");
   app.add_option("--threads", threads, "Thread counts")->delimiter(',');
   app.add_option("--precision", precisions, "Of Hologram: f32, fast, bf16, int8")->delimiter(',');
   app.add_option("--runs", runs, "Turns of each side")
@@ -60,6 +64,19 @@ int main(int argc, char** argv) {
     return 2;
   }
   json rows = json::array();
+  for (const std::string& name : row_files) {
+    std::ifstream file(name);
+    const json read = json::parse(file, nullptr, false);
+    if (!read.is_array()) {
+      fmt::print(stderr, "error: {} does not hold rows\n", name);
+      return 2;
+    }
+    rows.insert(rows.end(), read.begin(), read.end());
+  }
+  if (models.empty() && row_files.empty()) {
+    fmt::print(stderr, "error: nothing to compare; name models or --rows\n");
+    return 2;
+  }
   size_t bad = 0;
   const auto key = archive::KeyPair::generate();
   if (!key) {
@@ -67,6 +84,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   compare::print_header();
+  for (const json& row : rows) compare::print_row(row);
   for (const std::string& model : models)
     for (const std::string& precision : precisions) {
       compare::Job job{model,
@@ -87,6 +105,7 @@ int main(int argc, char** argv) {
         row["model"] = job.entry.name;
         row["threads"] = count;
         row["precision"] = precision;
+        row["machine"] = compare::machine();
         bad += row.contains("error");
         compare::print_row(row);
         std::fflush(stdout);

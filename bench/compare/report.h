@@ -6,6 +6,9 @@
 
 namespace hologram::compare {
 
+// The processor and how many cores it has.
+std::string machine();
+
 void print_header();
 void print_row(const nlohmann::json& row);
 // "f32: geometric mean of the ratios 0.8 over 32 rows", a line a precision.

@@ -47,13 +47,29 @@ HWY_INLINE V power_of_two(D d, V n) {
 // exp without the care for subnormal results and infinity: x in [-87, 88].
 template <class D, class V>
 HWY_INLINE V exp_in_range(D d, V x) {
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  // x log2(e) + 1.5 * 2^23 + 127: rounded to a whole number n, whose low bits are the exponent of
+  // 2^n. Conversions to integers, which care for overflow, take several instructions.
+  const V magic = hn::Set(d, 12582912.0f + 127.0f);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
+  const V n = hn::Sub(shifted, magic);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145752f), x);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), r);
   const V p =
       horner(d, r, 0.5f, 0.16666666f, 0.041666295f, 0.008333498f, 0.0013944759f, 0.00019790248f);
   const V value = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
-  return hn::Mul(value, power_of_two(d, n));
+  const hn::RebindToUnsigned<D> du;
+  return hn::Mul(value, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+}
+
+// 1 / x within two units in the last place, for x in [1, 2^126): a division keeps the vector units
+// waiting for as long as ten of these instructions take.
+template <class D, class V>
+HWY_INLINE V reciprocal(D d, V x) {
+  const V guess = hn::ApproximateReciprocal(x);
+  const V better = hn::MulAdd(guess, hn::NegMulAdd(x, guess, hn::Set(d, 1.0f)), guess);
+  // AVX-512 guesses 14 bits, the other levels 11.
+  if constexpr (HWY_MAX_BYTES == 64) return better;
+  return hn::MulAdd(better, hn::NegMulAdd(x, better, hn::Set(d, 1.0f)), better);
 }
 
 template <class D, class V>
@@ -105,9 +121,9 @@ HWY_INLINE V log(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  // Below -88 the true value is subnormal; here it stays at exp(-88), far below any rounding.
+  // Below -87 the true value is subnormal; here it stays at exp(-87), far below any rounding.
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exp_in_range(d, clamp(d, hn::Neg(x), -87.0f, 88.0f))));
+  return reciprocal(d, hn::Add(one, exp_in_range(d, clamp(d, hn::Neg(x), -87.0f, 87.0f))));
 }
 
 template <class D, class V>
@@ -120,7 +136,7 @@ HWY_INLINE V tanh(D d, V x) {
   const V one = hn::Set(d, 1.0f);
   // 1 - 2 / (exp(2|x|) + 1); beyond 10 this is 1 in f32.
   const V e = exp_in_range(d, hn::Min(hn::Set(d, 20.0f), hn::Add(magnitude, magnitude)));
-  const V large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(e, one)));
+  const V large = hn::NegMulAdd(hn::Set(d, 2.0f), reciprocal(d, hn::Add(e, one)), one);
   const V value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), small, large);
   return hn::CopySign(value, x);
 }
