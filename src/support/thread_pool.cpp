@@ -42,7 +42,7 @@ bool poll(Ready ready, std::chrono::microseconds limit) {
 
 // Long enough to bridge the serial code between two parallel steps, short enough not to matter to
 // the other programs of the machine.
-constexpr std::chrono::microseconds kWorkerPoll{40};
+constexpr std::chrono::microseconds kWorkerPoll{100};
 constexpr std::chrono::microseconds kCallerPoll{200};
 
 }  // namespace

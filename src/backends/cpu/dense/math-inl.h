@@ -126,6 +126,28 @@ HWY_INLINE V sigmoid(D d, V x) {
   return reciprocal(d, hn::Add(one, exp_in_range(d, clamp(d, hn::Neg(x), -87.0f, 87.0f))));
 }
 
+// x * sigmoid(x), 3 ulp like sigmoid, by two thirds of its operations: the exponent is rounded by
+// adding 1.5 * 2^23, whose low bits then are the whole part, ready to be added to the exponent of
+// 2^f. Without fused operations the remainder f would be too coarse.
+template <class D, class V>
+HWY_INLINE V silu(D d, V x) {
+#if HWY_TARGET <= HWY_AVX2
+  const hn::RebindToSigned<D> di;
+  const V limited = clamp(d, x, -88.0f, 87.0f);
+  // -log2(e) in two parts.
+  const V high = hn::Set(d, -1.44269502f), low = hn::Set(d, -1.92596299e-8f);
+  const V magic = hn::Set(d, 12582912.0f);
+  const V whole = hn::MulAdd(limited, high, magic);
+  const V f = hn::MulAdd(limited, low, hn::MulSub(limited, high, hn::Sub(whole, magic)));
+  const V p = horner(d, f, 1.0f, 0.693147182f, 0.240226477f, 0.0555032901f, 0.00961837359f,
+                     0.0013399875f, 0.000153706904f);
+  const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, whole)));
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), hn::BitCast(d, bits)));
+#else
+  return hn::Mul(x, sigmoid(d, x));
+#endif
+}
+
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
   const V magnitude = hn::Abs(x);
@@ -210,6 +232,7 @@ HWY_INLINE void with_activation(D d, Activation activation, float first, float s
     case Activation::tanh:
       return f([=](V x) HWY_ATTR { return tanh(d, x); });
     case Activation::silu:
+      if (first == 1.0f) return f([=](V x) HWY_ATTR { return silu(d, x); });
       return f([=](V x) HWY_ATTR { return hn::Mul(x, sigmoid(d, hn::Mul(x, hn::Set(d, first)))); });
     case Activation::gelu_erf:
       return f([=](V x) HWY_ATTR { return gelu_erf(d, x); });

@@ -60,6 +60,22 @@ TEST(Math, ErrorsOverAllOfF32) {
   });
 }
 
+TEST(Math, ErrorsOfSilu) {
+  for_each_level([] {
+    std::vector<float> x, y;
+    for (float value = -87.0f; value < 120.0f; value += 0.00371f) x.push_back(value);
+    y.resize(x.size());
+    activate(Activation::silu, 1.0f, 0.0f, x.data(), y.data(), x.size(), ThreadPool::shared());
+    double largest = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double right = x[i] / (1 + std::exp(-static_cast<double>(x[i])));
+      if (std::abs(right) < 1e-36) continue;
+      largest = std::max(largest, std::abs(y[i] - right) / std::abs(right));
+    }
+    EXPECT_LE(largest, 3 * 1.2e-7);
+  });
+}
+
 TEST(Math, SpecialValues) {
   for_each_level([] {
     const std::vector<float> x = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, NAN, -1.0f, 1e-42f};
