@@ -133,7 +133,7 @@ struct alignas(64) DirectLaunch {
 // lengths, called on the calling thread. Only backends of host memory have it.
 struct DirectEntry {
   isa::NativeEntry entry = nullptr;
-  uint64_t most_threads = 0;  // launches of more are better shared out
+  uint64_t most_threads = 0;  // launches of more are better shared out; 0: see direct_block.h
 
   // Runs `threads` threads along x, at most most_threads, on the words of `direct`. Returns the
   // trap that the program met.

@@ -238,7 +238,7 @@ TEST(Registry, NamesItsBackends) {
 TEST(Builtins, AreSortedAndFound) {
   auto backend = CpuBackend::create();
   const auto all = (*backend)->builtins();
-  ASSERT_GT(all.size(), 50u);
+  ASSERT_GT(all.size(), 1u);
   for (size_t i = 1; i < all.size(); ++i) EXPECT_LT(all[i - 1].name, all[i].name);
   for (const Builtin& builtin : all) EXPECT_EQ((*backend)->find_builtin(builtin.name), &builtin);
   EXPECT_EQ((*backend)->find_builtin("gemm"), nullptr);
@@ -246,17 +246,29 @@ TEST(Builtins, AreSortedAndFound) {
 
 TEST(Builtins, CheckTheirArguments) {
   auto backend = CpuBackend::create();
-  std::vector<float> x(10), out(1);
-  const auto sum = [&](uint64_t rows, uint64_t columns) {
-    const Argument arguments[] = {Argument::array(std::span<const float>(x)),
-                                  Argument::array(std::span(out)), Argument::scalar(rows),
-                                  Argument::scalar(columns)};
-    return (*backend)->call("sum_f32", arguments);
+  std::vector<float> a(6), b(6), c(4);
+  const auto gemm = [&](uint64_t m, uint64_t n, uint64_t k, uint64_t a_row, uint64_t a_column) {
+    const Argument arguments[] = {Argument::array(std::span<const float>(a)),
+                                  Argument::array(std::span<const float>(b)),
+                                  Argument::array(std::span(c)),
+                                  Argument::scalar(m),
+                                  Argument::scalar(n),
+                                  Argument::scalar(k),
+                                  Argument::scalar(a_row),
+                                  Argument::scalar(a_column),
+                                  Argument::scalar(n),
+                                  Argument::scalar(uint64_t{1}),
+                                  Argument::scalar(n),
+                                  Argument::scalar(1.f),
+                                  Argument::scalar(0.f)};
+    return (*backend)->call("gemm_f32", arguments);
   };
-  EXPECT_TRUE(sum(1, 10));
-  EXPECT_FALSE(sum(1, 11));
-  EXPECT_FALSE(sum(2, 5)) << "the output is too short";
-  EXPECT_FALSE(sum(uint64_t{1} << 33, uint64_t{1} << 33)) << "a product that wraps";
+  EXPECT_TRUE(gemm(2, 2, 3, 3, 1));
+  EXPECT_TRUE(gemm(2, 2, 3, 1, 2)) << "transposed";
+  EXPECT_FALSE(gemm(3, 2, 3, 3, 1)) << "a is too short";
+  EXPECT_FALSE(gemm(2, 3, 3, 3, 1)) << "b is too short";
+  EXPECT_FALSE(gemm(uint64_t{1} << 33, 2, 3, uint64_t{1} << 33, 1)) << "a product that wraps";
+  EXPECT_FALSE(gemm(2, 2, 2, 2, 2)) << "neither rows nor columns are contiguous";
 }
 
 }  // namespace

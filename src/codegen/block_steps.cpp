@@ -26,10 +26,10 @@ void FunctionEmitter::write(isa::Register r, Value* value) {
   const unsigned bytes = static_cast<unsigned>(size_of(type));
   Value* const stored = kernel_.ops.to_memory(type, value);
   if (kernel_.whole_block) {
-    b.CreateAlignedStore(kernel_.ops.splat(stored, kernel_.whole_block),
-                         kernel_.thread_memory(kernel_.plan.thread_offset[r.index], bytes,
-                                               kernel_.i64(0)),
-                         llvm::Align(bytes));
+    b.CreateAlignedStore(
+        kernel_.ops.splat(stored, kernel_.whole_block),
+        kernel_.thread_memory(kernel_.plan.thread_offset[r.index], bytes, kernel_.i64(0)),
+        llvm::Align(bytes));
     return;
   }
   kernel_.count(kernel_.i64(0), kernel_.block_threads, kernel_.i64(1), "fill", [&](Value* t) {

@@ -44,6 +44,56 @@ TEST(Reductions, HaveTheTreeOfTheIsaForEveryBlockSize) {
   }
 }
 
+// A block of the size that the program strides by runs as one vector, other blocks as ever; values
+// of threads live across the reductions.
+TEST(Reductions, OfWholeBlocksAndOfOthers) {
+  for (DType type : {DType::f32, DType::f64, DType::i32, DType::u64}) {
+    Builder p("strides");
+    const auto a = p.array("a", type, Access::read);
+    const auto c = p.array("c", type, Access::read_write);
+    const auto n = p.scalar("n", DType::u32);
+    const Register t = p.id(Opcode::thread_id), block = p.id(Opcode::block_id);
+    const Register y = p.id(Opcode::block_id, 1), step = p.integer(DType::u32, 64);
+    const Register total = p.variable(type), least = p.variable(type);
+    p.assign(total, p.convert(t, type));
+    p.assign(least, p.load(a, p.integer(DType::u32, 0)));
+    p.for_(t, p.value(n), step, [&](Register i) {
+      const Register x = p.load(a, i);
+      p.assign(total, p.add(total, x));
+      p.assign(least, p.binary(Opcode::min, least, x));
+    });
+    const Register sum = p.group(Opcode::group_add, total);
+    const Register low = p.group(Opcode::group_min, least);
+    p.for_(t, p.value(n), step, [&](Register i) {
+      const Register place =
+          p.ternary(Opcode::mad, p.ternary(Opcode::mad, y, p.integer(DType::u32, 2), block),
+                    p.integer(DType::u32, 300), i);
+      p.store(c, place, p.add(p.add(sum, low), p.mul(total, p.load(a, i))));
+    });
+    const Comparison program(*p.finish());
+    std::vector<std::byte> values;
+    for (uint32_t k = 0; k < 300; ++k) {
+      const uint32_t bits = k * 2654435761u;
+      const auto append = [&](auto value) {
+        const auto* const first = reinterpret_cast<const std::byte*>(&value);
+        values.insert(values.end(), first, first + sizeof value);
+      };
+      if (type == DType::f32) append(static_cast<float>(bits) * 0x1p-30f);
+      if (type == DType::f64) append(static_cast<double>(bits) * 0x1p-30);
+      if (type == DType::i32) append(static_cast<int32_t>(bits));
+      if (type == DType::u64) append(uint64_t{bits});
+    }
+    for (uint32_t threads : {64u, 63u, 65u, 16u, 128u})
+      for (uint32_t count : {0u, 1u, 63u, 64u, 65u, 128u, 300u})
+        program.expect_same({.grid = {2, 2, 1}, .block = {threads, 1, 1}},
+                            {values, std::vector<std::byte>(1200 * size_of(type)), {}},
+                            {{}, {}, Argument::scalar(count)});
+    program.expect_same({.block = {64, 2, 1}},
+                        {values, std::vector<std::byte>(1200 * size_of(type)), {}},
+                        {{}, {}, Argument::scalar(uint32_t{70})});
+  }
+}
+
 TEST(Reductions, KeepTheSignOfZero) {
   Builder p("zeros");
   const auto c = p.array("c", DType::f32, Access::write);

@@ -54,7 +54,8 @@ void check_block(llvm::IRBuilder<>& b, llvm::Function* function, llvm::Function*
     return b.CreateICmpEQ(b.CreateAlignedLoad(b.getInt32Ty(), address, llvm::Align(4)),
                           b.getInt32(size));
   };
-  llvm::Value* const whole = b.CreateAnd(matches(0, threads), b.CreateAnd(matches(1, 1), matches(2, 1)));
+  llvm::Value* const whole =
+      b.CreateAnd(matches(0, threads), b.CreateAnd(matches(1, 1), matches(2, 1)));
   auto* const other = llvm::BasicBlock::Create(b.getContext(), "other", function);
   auto* const block = llvm::BasicBlock::Create(b.getContext(), "whole", function);
   b.CreateCondBr(whole, block, other);

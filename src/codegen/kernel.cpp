@@ -40,10 +40,10 @@ Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function
   for (int axis = 0; axis < 3; ++axis) {
     grid[axis] = b.CreateZExt(field(offsetof(NativeLaunch, grid) + 4 * axis, b.getInt32Ty()),
                               b.getInt64Ty());
-    block[axis] = whole_block ? i64(axis == 0 ? whole_block : 1)
-                              : b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis,
-                                                   b.getInt32Ty()),
-                                             b.getInt64Ty());
+    block[axis] =
+        whole_block ? i64(axis == 0 ? whole_block : 1)
+                    : b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis, b.getInt32Ty()),
+                                   b.getInt64Ty());
   }
   std::vector<bool> used(program.parameters.size(), false);
   for (const isa::Instruction& i : program.body)

@@ -53,8 +53,8 @@ struct Kernel {
   llvm::Value* block_threads = nullptr;   // i64
   llvm::Value* padded_threads = nullptr;  // i64, a multiple of 64
   llvm::Value* scratch = nullptr;
-  llvm::Value* thread_values = nullptr;   // what threads keep between segments
-  llvm::Value* trap = nullptr;  // i32 slot
+  llvm::Value* thread_values = nullptr;  // what threads keep between segments
+  llvm::Value* trap = nullptr;           // i32 slot
   LaneOps ops;
 
   // Storage::block registers: their value, and what the running segment makes of it. Threads that

@@ -36,6 +36,24 @@ const llvm::Target* x86() {
   return target;
 }
 
+// A number known to fit a narrow type is itself when widened again. Indices of 32 bits go that way:
+// without the detour they are part of an address instead of an instruction each.
+struct FoldExactTruncation : llvm::PassInfoMixin<FoldExactTruncation> {
+  static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& widened : block) {
+        if (!llvm::isa<llvm::ZExtInst, llvm::SExtInst>(widened)) continue;
+        const auto* const cut = llvm::dyn_cast<llvm::TruncInst>(widened.getOperand(0));
+        if (!cut || cut->getSrcTy() != widened.getType()) continue;
+        if (llvm::isa<llvm::ZExtInst>(widened) ? cut->hasNoUnsignedWrap() : cut->hasNoSignedWrap())
+          widened.replaceAllUsesWith(cut->getOperand(0));
+      }
+    llvm::PreservedAnalyses preserved;
+    preserved.preserveSet<llvm::CFGAnalyses>();
+    return preserved;
+  }
+};
+
 }  // namespace
 
 Result<Machine*> Machine::of(const Target& target, Effort effort) {
@@ -95,6 +113,7 @@ void Machine::optimise(llvm::Module& module) {
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
   if (effort_ == Effort::quick) return run(passes);
   passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(FoldExactTruncation());
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass(llvm::InstCombineOptions().setMaxIterations(1)));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),

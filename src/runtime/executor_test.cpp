@@ -10,6 +10,7 @@
 #include "runtime/embedded_bundle.h"
 #include "runtime/ops/ops.h"
 #include "runtime/programs/op_table.h"
+#include "runtime/programs/row_table.h"
 #include "runtime/testing.h"
 
 namespace hologram::runtime {
@@ -85,6 +86,13 @@ void for_every_op_kernel(const std::function<void(const std::string&)>& check) {
                            static_cast<DType>(code));
             has_program(o, v, t))
           check(program_name(o, v, t));
+  for (size_t op = 0; op < kRowOpCount; ++op)
+    for (uint8_t from = 0; from <= static_cast<uint8_t>(DType::f64); ++from)
+      for (uint8_t to = 0; to <= static_cast<uint8_t>(DType::f64); ++to)
+        if (const auto [o, e, r] = std::tuple(static_cast<RowOp>(op), static_cast<DType>(from),
+                                              static_cast<DType>(to));
+            has_row_program(o, e, r))
+          check(row_program_name(o, e, r));
 }
 
 // Every op is a kernel of the standard library, or made from one.

@@ -89,6 +89,10 @@ TEST_F(KernelsCommand, ListsTheStandardLibrary) {
     has(fmt::format("{}(a: f32[], b: f32[], n: u32)\n", name));
   has("vector_sum(a: f32[], result: f32[], n: u32)\n");
   has("vector_dot(a: f32[], b: f32[], result: f32[], n: u32)\n");
+  for (const char* name : {"reduce_min", "reduce_max"})
+    has(fmt::format("{}(a: f32[], result: f32[], n: u32)\n", name));
+  has("reduce_mean(a: f32[], result: f32[], n: u32, count: f32)\n");
+  has("softmax(a: f32[], c: f32[], n: u32)\n");
   has("layer_norm(input: f32[], gamma: f32[], beta: f32[], output: f32[], num_positions: u32, "
       "hidden_dim: u32, eps: f32)\n");
   has("gemm_f32(A: f32[], B: f32[], C: f32[], m: u32, n: u32, k: u32, lda: u32, ldb: u32, "

@@ -232,14 +232,45 @@ def slices(g):
                "n": y.size}
 
 
-def vector_sum(g):
-    for n in SIZES + [LARGE]:
-        yield {"a": floats(g, n), "result": zeros(1), "n": n}
+def shares(second):
+    """Kernels that reduce an array: by one block, and by several of which each has a share."""
+    def make(g):
+        for n, blocks in [(n, 1) for n in SIZES + [LARGE]] + [(0, 2), (1, 3), (129, 2), (1001, 5)]:
+            given = {"a": floats(g, n), "result": zeros(blocks), "n": n}
+            if second:
+                given["b"] = floats(g, n)
+            if blocks > 1:
+                given["launch"] = ([blocks, 1, 1], [64, 1, 1])
+            yield given
+    return make
 
 
-def vector_dot(g):
-    for n in SIZES + [LARGE]:
-        yield {"a": floats(g, n), "b": floats(g, n), "result": zeros(1), "n": n}
+def reduce_mean(g):
+    for n, count in [(0, 1), (1, 1), (7, 7), (64, 1000), (1001, 1001)]:
+        yield {"a": floats(g, n), "result": zeros(1), "n": n, "count": count}
+
+
+def one_softmax(g):
+    for n in SIZES:
+        yield {"a": floats(g, n) * 30, "c": zeros(n), "n": n}
+    yield {"a": np.array([1, np.nan, 2], np.float32), "c": zeros(3), "n": 3}
+
+
+def cross_entropy(g):
+    for n in SIZES:
+        yield {"a": floats(g, n), "b": positive(g, n) / max(n, 1), "c": zeros(1), "n": n}
+
+
+def cross_entropy_class(g):
+    for n in SIZES:
+        yield {"a": floats(g, n), "b": np.array([n * 2 // 3], np.int64), "c": zeros(1), "n": n}
+
+
+def gemm_blocked(g):
+    for i, given in enumerate(gemm_f32(g)):
+        given.update({"C": floats(g, given["C"].size), "alpha": [1, 0.5][i % 2],
+                      "beta": [0, 1.5, -1][i % 3]})
+        yield given
 
 
 def mandelbrot(g):
@@ -268,7 +299,10 @@ def transpose_tiled(g):
 MAKERS = {
     "mandelbrot": mandelbrot, "nbody_step": nbody, "histogram": histogram,
     "transpose_tiled": transpose_tiled,
-    "vector_sum": vector_sum, "vector_dot": vector_dot,
+    "vector_sum": shares(False), "vector_dot": shares(True), "reduce_min": shares(False),
+    "reduce_max": shares(False), "reduce_mean": reduce_mean, "softmax": one_softmax, "softmax_narrow": one_softmax,
+    "loss_cross_entropy": cross_entropy, "loss_cross_entropy_class": cross_entropy_class,
+    "gemm_blocked": gemm_blocked,
     "layer_norm": norm_cases("input", "output", "num_positions", "hidden_dim"),
     "onnx_layer_norm": norm_cases("input", "output", "num_positions", "hidden_dim"),
     "gemm_f32": gemm_f32,
@@ -283,7 +317,7 @@ MAKERS = {
     "onnx_reshape": copies, "onnx_squeeze": copies, "onnx_unsqueeze": copies,
     "onnx_transpose": transpose, "onnx_gather": gather, "onnx_slice": slices}
 # Sums of many terms, and quotients of differences, lose more than one operation does.
-TOLERANCE = {"onnx_softmax": 1e-4, "nbody_step": 1e-4, "exp": 2e-6}
+TOLERANCE = {"onnx_softmax": 1e-4, "softmax": 1e-4, "softmax_narrow": 1e-4, "nbody_step": 1e-4, "exp": 2e-6}
 
 
 def write(writer, folders, part, parts):
@@ -310,7 +344,8 @@ def write(writer, folders, part, parts):
             makes = maker(generator) if maker else elementwise(name, arrays, scalars, generator)
             made = 0
             for given in makes:
+                launch = given.pop("launch", None)
                 label = ", ".join(f"{k}={v}" for k, v in given.items() if not hasattr(v, "shape"))
-                writer.case(file, kernels, name, given, tolerance=TOLERANCE.get(name), label=label)
+                writer.case(file, kernels, name, given, launch, TOLERANCE.get(name), label)
                 made += 1
             assert made > 3, name

@@ -170,6 +170,10 @@ class Oracle : public testing::Test {
     Arguments interpreted = arguments(test, data);
     auto shape = default_launch(kernel, interpreted.list);
     ASSERT_TRUE(shape) << shape.error().to_string();
+    if (const Json& launch = test.at("launch"); !launch.is_null()) {
+      shape->grid = launch.at(0).get<std::array<uint32_t, 3>>();
+      shape->block = launch.at(1).get<std::array<uint32_t, 3>>();
+    }
     const Status status = isa::interpret(kernel.program, *shape, interpreted.list);
     ASSERT_TRUE(status) << file << ": " << status.error().to_string();
     compare(test, data, interpreted, "interpreted");

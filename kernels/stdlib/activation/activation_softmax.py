@@ -5,10 +5,9 @@ BLOCK = 64
 
 
 def softmax(a: DeviceArray[f32], c: DeviceArray[f32], n: u32):
-    """c = exp(a - greatest) / the sum of that. All NaN if there is one.
+    """c = exp(a - greatest) / the sum of that. All NaN if there is one. c may be a.
 
-    One block. The greatest value is taken off first: nothing overflows. The terms are computed
-    twice rather than kept in c, so that a narrow c is rounded to only once.
+    One block. The greatest value is taken off first: nothing overflows.
     """
     launch(BLOCK)
     block(BLOCK)
@@ -19,7 +18,9 @@ def softmax(a: DeviceArray[f32], c: DeviceArray[f32], n: u32):
         top = group_max(greatest)
         total = 0.0
         for i in range(get_local_id(), n, BLOCK):
-            total += exp(a[i] - top)
+            term = exp(a[i] - top)
+            c[i] = term
+            total += term
         whole = group_add(total)
         for i in range(get_local_id(), n, BLOCK):
-            c[i] = exp(a[i] - top) / whole
+            c[i] = c[i] / whole

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <vector>
 
+#include "backends/direct_block.h"
 #include "support/aligned.h"
 
 namespace hologram::backends {
@@ -73,10 +74,12 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::create(isa::Program program,
   kernel->fork_threads_ = kWorthForking / estimate_weight(kernel->program());
   if (code->scratch_per_thread == 0 && kernel->program().shared.empty())
     kernel->widest_block_ = kWidestBlock;
-  if (kernel->sizes_.scratch_bytes(1, 0) <= 64 && kernel->program().shared.empty() &&
-      !uses_lengths(kernel->program())) {
-    kernel->direct_ = {kernel->entry_,
-                       std::min<uint64_t>(kernel->fork_threads_, uint64_t{1} << 31)};
+  if (kernel->program().shared.empty() && !uses_lengths(kernel->program())) {
+    if (kernel->sizes_.scratch_bytes(1, 0) <= 64)
+      kernel->direct_ = {kernel->entry_,
+                         std::min<uint64_t>(kernel->fork_threads_, uint64_t{1} << 31)};
+    else if (kernel->sizes_.scratch_bytes(kDirectBlock, 0) <= kDirectBlockScratch)
+      kernel->direct_ = {kernel->entry_, 0};  // for run_direct_block()
   }
   return kernel;
 }

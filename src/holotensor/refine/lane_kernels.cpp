@@ -528,8 +528,9 @@ void store_carriers(const NumberFormat& format, const float* carriers, DType typ
     HWY_DYNAMIC_DISPATCH(StoreU8)(carriers, to);
   } else if (format.integer) {
     float values[kGroup];
-    for (size_t i = 0; i < count; ++i) values[i] = carriers[i] - format.offset;
-    (void)from_f32({values, count}, type, {to, bytes_for(type, count)});
+    const size_t most = std::min<size_t>(count, kGroup);  // a group is all there ever is
+    for (size_t i = 0; i < most; ++i) values[i] = carriers[i] - format.offset;
+    (void)from_f32({values, most}, type, {to, bytes_for(type, most)});
   } else if (count == kGroup && type == DType::bf16) {
     HWY_DYNAMIC_DISPATCH(StoreBf16)(carriers, to);
   } else if (count == kGroup && type == DType::f16) {

@@ -23,7 +23,9 @@ HOLOGRAM_UNARY_OP(gelu)
 Status softmax(const Executor& executor, const Tensor& x, int64_t axis, const Tensor& out) {
   HOLOGRAM_CHECK(check_input(executor, "softmax", x));
   HOLOGRAM_CHECK(check_output(executor, "softmax", out, x.type(), x.dims()));
-  HOLOGRAM_CHECK(executor.op_kernels().rows(RowOp::softmax, x.type(), x.type()));
+  const RowOp op =
+      x.type() == DType::f16 || x.type() == DType::bf16 ? RowOp::softmax_narrow : RowOp::softmax;
+  HOLOGRAM_CHECK(executor.op_kernels().rows(op, x.type(), x.type()));
   // The axis goes last; rows are then contiguous.
   HOLOGRAM_TRY(const Tensor turned, in_context(x.transpose(axis, -1), [] { return "softmax"; }));
   HOLOGRAM_TRY(const Tensor rows, turned.contiguous());
@@ -39,7 +41,7 @@ Status softmax(const Executor& executor, const Tensor& x, int64_t axis, const Te
   const auto columns = static_cast<uint64_t>(rows.dim(rows.rank() - 1));
   const auto count = static_cast<uint64_t>(rows.element_count());
   const RowArray inputs[] = {{rows.address(), columns}};
-  HOLOGRAM_CHECK(run_rows(executor, RowOp::softmax, x.type(), inputs, count / columns, columns,
+  HOLOGRAM_CHECK(run_rows(executor, op, x.type(), inputs, count / columns, columns,
                           {result.address(), columns}, x.type()));
   return direct ? Status() : copy_elements(result, turned_out);
 }

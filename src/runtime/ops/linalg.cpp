@@ -199,7 +199,7 @@ namespace {
   HOLOGRAM_CHECK(check_output(executor, "dot", out, sum_type(x.type()), {}));
   HOLOGRAM_CHECK(executor.op_kernels().rows(RowOp::dot, x.type(), sum_accumulator(x.type())));
   // The next one may take the shortest way.
-  if (x.type() == DType::f32) HOLOGRAM_CHECK(executor.op_kernels().flat(RowOp::dot));
+  if (x.type() == DType::f32) HOLOGRAM_CHECK(executor.op_kernels().load_flat(RowOp::dot));
   HOLOGRAM_TRY(const Tensor left, x.contiguous());
   HOLOGRAM_TRY(const Tensor right, y.contiguous());
   const auto count = static_cast<uint64_t>(x.element_count());
@@ -214,11 +214,11 @@ Status dot(const Executor& executor, const Tensor& x, const Tensor& y, const Ten
   const auto count = static_cast<uint64_t>(x.element_count());
   // The common case, decided in a few nanoseconds.
   if (x.rank() == 1 && y.rank() == 1 && x.element_count() == y.element_count() &&
-      count - 1 < kShare && x.type() == DType::f32 && y.type() == DType::f32 &&
-      x.is_contiguous() && y.is_contiguous() && out.rank() == 0 && out.type() == DType::f32 &&
-      here(x) && here(y) && here(out) && out.writable()) {
-    if (const Kernel* flat = executor.op_kernels().loaded_flat(RowOp::dot))
-      return reduce_flat(executor, *flat, x.address(), y.address(), out.address(), count);
+      count - 1 < kShare && x.type() == DType::f32 && y.type() == DType::f32 && x.is_contiguous() &&
+      y.is_contiguous() && out.rank() == 0 && out.type() == DType::f32 && here(x) && here(y) &&
+      here(out) && out.writable()) {
+    if (const OpKernels::Slot* flat = executor.op_kernels().loaded_flat(RowOp::dot))
+      return reduce_flat<2>(*flat, {x.address(), y.address()}, out.address(), count);
   }
   return dot_general(executor, x, y, out);
 }

@@ -79,8 +79,7 @@ Result<Tensor> cross_entropy(const Executor& executor, const Tensor& logits, con
                 "cross_entropy of {} and {}: targets must be of shape {}", logits.to_string(),
                 target.to_string(), (classes ? rows : logits.dims()).to_string());
   const RowOp op = classes ? RowOp::cross_entropy_class : RowOp::cross_entropy;
-  HOLOGRAM_CHECK(
-      executor.op_kernels().rows(op, logits.type(), arithmetic_type(logits.type())));
+  HOLOGRAM_CHECK(executor.op_kernels().rows(op, logits.type(), arithmetic_type(logits.type())));
   HOLOGRAM_TRY(const Tensor x, logits.contiguous());
   HOLOGRAM_TRY(const Tensor t, classes ? classes_of(executor, target) : target.contiguous());
   HOLOGRAM_TRY(const Tensor losses,

@@ -43,11 +43,16 @@ Result<const backends::Kernel*> OpKernels::load_rows(RowOp op, DType element, DT
   return kernel;
 }
 
-Result<const backends::Kernel*> OpKernels::flat(RowOp op) {
-  if (const backends::Kernel* kernel = loaded_flat(op)) return kernel;
+Status OpKernels::load_flat(RowOp op) {
+  if (loaded_flat(op)) return {};
   HOLOGRAM_TRY(const backends::Kernel* kernel, find(info(op).kernel));
-  flat_rows_[static_cast<size_t>(op)].store(kernel, std::memory_order_release);
-  return kernel;
+  if (!kernel->direct().entry) return {};
+  Slot& slot = flat_rows_[static_cast<size_t>(op)];
+  std::lock_guard lock(mutex_);
+  if (slot.kernel.load(std::memory_order_relaxed)) return {};
+  slot.direct = kernel->direct();
+  slot.kernel.store(kernel, std::memory_order_release);
+  return {};
 }
 
 }  // namespace hologram::runtime

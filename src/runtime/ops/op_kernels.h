@@ -55,11 +55,13 @@ class OpKernels {
     if (const backends::Kernel* kernel = loaded(op, element, result)) return kernel;
     return load_rows(op, element, result);
   }
-  // The library's own form, for one row of f32.
-  const backends::Kernel* loaded_flat(RowOp op) const {
-    return flat_rows_[static_cast<size_t>(op)].load(std::memory_order_acquire);
+  // The library's own form, for one row of f32, where it was loaded before and can be launched
+  // directly (backends/direct_block.h); else null.
+  const Slot* loaded_flat(RowOp op) const {
+    const Slot& slot = flat_rows_[static_cast<size_t>(op)];
+    return slot.kernel.load(std::memory_order_acquire) ? &slot : nullptr;
   }
-  Result<const backends::Kernel*> flat(RowOp op);
+  Status load_flat(RowOp op);
 
  private:
   static constexpr size_t kTypes = static_cast<size_t>(DType::f64) + 1;
@@ -79,7 +81,7 @@ class OpKernels {
   std::map<std::string, std::unique_ptr<backends::Kernel>, std::less<>> loaded_;
   Slot programs_[kElementwiseOpCount][kVariants][kTypes];
   KernelSlot rows_[kRowOpCount * kTypes * kTypes] = {};
-  KernelSlot flat_rows_[kRowOpCount] = {};
+  Slot flat_rows_[kRowOpCount];
 };
 
 }  // namespace hologram::runtime

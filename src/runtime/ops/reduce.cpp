@@ -77,7 +77,8 @@ Status call(const Executor& executor, RowOp op, const Tensor& x, const Tensor& o
     return fail(ErrorCode::invalid_argument, "{} of {} over no elements has no value",
                 name_of_op(op), x.to_string());
   // The next one of this op and type may take the shortest way.
-  if (x.type() == DType::f32 && out.rank() == 0) HOLOGRAM_CHECK(executor.op_kernels().flat(op));
+  if (x.type() == DType::f32 && out.rank() == 0)
+    HOLOGRAM_CHECK(executor.op_kernels().load_flat(op));
   Tensor rows = x;
   if (!x.is_contiguous() || shapes.rows != 1) {
     HOLOGRAM_TRY(const Tensor turned, x.permute(shapes.order.span()));
@@ -99,8 +100,8 @@ Status reduce(const Executor& executor, RowOp op, const Tensor& x, const Axes& a
   if (axes.axes.empty() && !axes.keep && x.is_contiguous() && x.type() == DType::f32 &&
       count - 1 < kShare && op != RowOp::mean && x.backend() == backend &&
       out.backend() == backend && out.writable() && out.rank() == 0 && out.type() == DType::f32) {
-    if (const Kernel* flat = executor.op_kernels().loaded_flat(op))
-      return reduce_flat(executor, *flat, x.address(), nullptr, out.address(), count);
+    if (const OpKernels::Slot* flat = executor.op_kernels().loaded_flat(op))
+      return reduce_flat<1>(*flat, {x.address()}, out.address(), count);
   }
   return reduce_general(executor, op, x, axes, out);
 }

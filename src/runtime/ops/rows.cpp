@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/ops/op_kernels.h"
 #include "support/dtype.h"
 
 namespace hologram::runtime::ops {
@@ -23,6 +22,9 @@ uint64_t count_bits(DType type, uint64_t count) {
                             : backends::scalar_bits(static_cast<double>(count));
 }
 
+// A row of results a row, rather than one.
+constexpr bool keeps_rows(RowOp op) { return op == RowOp::softmax || op == RowOp::softmax_narrow; }
+
 struct RowLaunch {
   const Executor& executor;
   RowOp op;
@@ -33,10 +35,8 @@ struct RowLaunch {
   uint64_t shares = 1;
   uint64_t count = 0;  // the scalar of mean
 
-  // Elements of `count` of which the first is `skip` behind `from`.
-  static uint64_t moved(const RowArray& from, DType type, uint64_t row, uint64_t column) {
-    return reinterpret_cast<uintptr_t>(from.address) +
-           (row * from.stride + column) * size_of(type);
+  static uint64_t address_of(const RowArray& array, DType type, uint64_t row) {
+    return reinterpret_cast<uintptr_t>(array.address) + row * array.stride * size_of(type);
   }
 
   Status run_part(const Kernel& kernel, uint64_t row, uint64_t row_count) const {
@@ -50,9 +50,10 @@ struct RowLaunch {
       const RowArray& array = is_out ? out : inputs[i];
       // Classes are numbers of 64 bits whatever the logits are.
       const bool classes = op == RowOp::cross_entropy_class && i == 1;
-      words[i] = moved(array, is_out ? out_type : classes ? DType::i64 : type, row, 0);
-      lengths[i] = (row_count - 1) * array.stride +
-                   (is_out && op != RowOp::softmax ? shares : classes ? 1 : columns);
+      words[i] = address_of(array, is_out ? out_type : classes ? DType::i64 : type, row);
+      lengths[i] = (row_count - 1) * array.stride + (is_out && !keeps_rows(op) ? shares
+                                                     : classes                 ? 1
+                                                                               : columns);
       words[strides + i] = array.stride;
     }
     words[n] = columns;
@@ -89,9 +90,9 @@ Status reduce_rows(const Executor& executor, RowOp op, DType type, std::span<con
   if (shares == 1 && has_row_program(op, type, out_type)) return last.run();
 
   const DType accumulator = accumulator_of(op, type);
-  HOLOGRAM_TRY(const backends::Memory partial,
-               executor.backend().allocate(rows * shares * size_of(accumulator),
-                                           Lifetime::short_lived));
+  HOLOGRAM_TRY(
+      const backends::Memory partial,
+      executor.backend().allocate(rows * shares * size_of(accumulator), Lifetime::short_lived));
   uint64_t done = 0;
   for (uint64_t at = 0; at == 0 || at < columns; at += kMostAtOnce) {
     const uint64_t part = std::min(columns - at, kMostAtOnce);
@@ -99,13 +100,16 @@ Status reduce_rows(const Executor& executor, RowOp op, DType type, std::span<con
     for (size_t i = 0; i < inputs.size(); ++i)
       moved[i] = {static_cast<const std::byte*>(inputs[i].address) + at * size_of(type),
                   inputs[i].stride};
-    RowLaunch first{executor,    op == RowOp::mean ? RowOp::sum : op,
-                    type,        accumulator,
-                    std::span(moved, inputs.size()),
-                    rows,        part,
-                    {static_cast<std::byte*>(partial.address()) + done * size_of(accumulator),
-                     shares},
-                    shares_of(part)};
+    RowLaunch first{
+        executor,
+        op == RowOp::mean ? RowOp::sum : op,
+        type,
+        accumulator,
+        std::span(moved, inputs.size()),
+        rows,
+        part,
+        {static_cast<std::byte*>(partial.address()) + done * size_of(accumulator), shares},
+        shares_of(part)};
     HOLOGRAM_CHECK(first.run());
     done += first.shares;
   }

@@ -2,10 +2,13 @@
 // done.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
+#include "backends/direct_block.h"
 #include "runtime/executor.h"
+#include "runtime/ops/op_kernels.h"
 #include "runtime/programs/row_table.h"
 
 namespace hologram::runtime::ops {
@@ -18,11 +21,12 @@ struct RowArray {
 
 // Rows up to this length are one block's work.
 inline constexpr uint64_t kShare = 16384;
+static_assert(backends::kDirectBlock == kRowBlock);
 
-// out[r] = the op (sum, mean, min, max, dot) of row r of the inputs, which are of type `type`. A long
-// row is cut into shares, whose number depends on its length alone: their results are partial ones
-// that a second launch makes one of. So the bits do not depend on threads. `out` must not overlap
-// the inputs unless there is one row. min and max need at least one column.
+// out[r] = the op (sum, mean, min, max, dot) of row r of the inputs, which are of type `type`. A
+// long row is cut into shares, whose number depends on its length alone: their results are partial
+// ones that a second launch makes one of. So the bits do not depend on threads. `out` must not
+// overlap the inputs unless there is one row. min and max need at least one column.
 Status reduce_rows(const Executor& executor, RowOp op, DType type, std::span<const RowArray> inputs,
                    uint64_t rows, uint64_t columns, void* out, DType out_type);
 
@@ -30,18 +34,18 @@ Status reduce_rows(const Executor& executor, RowOp op, DType type, std::span<con
 Status run_rows(const Executor& executor, RowOp op, DType type, std::span<const RowArray> inputs,
                 uint64_t rows, uint64_t columns, RowArray out, DType out_type);
 
-// One row of f32 of at most kShare elements by the library's kernel as it stands, in as few
-// nanoseconds as possible. `flat` is OpKernels::flat().
-inline Status reduce_flat(const Executor& executor, const backends::Kernel& flat, const void* x,
-                          const void* y, void* out, uint64_t columns) {
-  uint64_t words[4], *word = words;
-  backends::put_word(*word++, x);
-  if (y) backends::put_word(*word++, y);
-  backends::put_word(*word++, out);
-  backends::put_word(*word, columns);
-  const uint64_t lengths[4] = {columns, y ? columns : uint64_t{1}, uint64_t{y ? 1u : 0u}, 0};
-  return executor.backend().launch_checked(flat, {.grid = {1, 1, 1}, .block = {kRowBlock, 1, 1}},
-                                           words, lengths);
+// One row of f32, of 1 to kShare elements, by the library's kernel as it stands, in as few
+// nanoseconds as possible. `flat` is OpKernels::loaded_flat().
+template <size_t kInputs>
+[[gnu::always_inline]] inline Status reduce_flat(const OpKernels::Slot& flat,
+                                                 const std::array<const void*, kInputs>& inputs,
+                                                 void* out, uint64_t columns) {
+  backends::DirectLaunch& direct = backends::DirectLaunch::mine();
+  for (size_t i = 0; i < kInputs; ++i) backends::put_word(direct.words[i], inputs[i]);
+  backends::put_word(direct.words[kInputs], out);
+  backends::put_word(direct.words[kInputs + 1], columns);
+  const uint32_t trap = backends::run_direct_block(flat.direct, direct);
+  return trap == isa::kTrapNone ? Status() : flat.kernel.load()->trapped(trap);
 }
 
 }  // namespace hologram::runtime::ops

@@ -108,6 +108,15 @@ TEST(Reduce, SomeAxesOfAnyLayout) {
   });
 }
 
+TEST(Reduce, IntoItsOwnMemory) {
+  const auto a = random_values<float>(6000, 3, -1, 1);
+  const Tensor want = value_of(sum(executor(), make(a, {3000, 2}), {{1}}));
+  const Tensor x = make(a, {3000, 2});
+  const Tensor out = value_of(value_of(x.reshape({6000})).narrow(0, 1, 3000));
+  EXPECT_OK(sum(executor(), x, {{1}}, out));
+  EXPECT_EQ(value_of(out.to_vector<float>()), value_of(want.to_vector<float>()));
+}
+
 TEST(Reduce, NothingAndNotANumber) {
   const Tensor none = make<float>({}, {0});
   EXPECT_EQ(wide_elements(value_of(sum(executor(), none)))[0], 0);

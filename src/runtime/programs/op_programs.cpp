@@ -90,8 +90,7 @@ Status add_products(std::vector<isa::Program>& programs, Library library, Matrix
     const auto type = static_cast<DType>(code);
     // Those of f32 are the library's gemv_f32, and a built-in kernel (ops/linalg.h says why).
     if (!contains(TypeSet::numbers, type) || type == DType::f32) continue;
-    HOLOGRAM_CHECK(
-        add(programs, matrix_program(*source, op, type), matrix_program_name(op, type)));
+    HOLOGRAM_CHECK(add(programs, matrix_program(*source, op, type), matrix_program_name(op, type)));
   }
   return {};
 }

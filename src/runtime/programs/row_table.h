@@ -21,14 +21,15 @@ inline constexpr uint32_t kRowBlock = 64;
 
 // X(name, the library's kernel, input arrays, scalars behind n)
 // Parameters: the inputs, the output, n (u32), the scalars; then a row stride (u64) an array.
-#define HOLOGRAM_ROW_OPS(X)                             \
-  X(sum, vector_sum, 1, 0)                              \
-  X(mean, reduce_mean, 1, 1)                            \
-  X(min, reduce_min, 1, 0)                              \
-  X(max, reduce_max, 1, 0)                              \
-  X(dot, vector_dot, 2, 0)                              \
-  X(softmax, softmax, 1, 0)                             \
-  X(cross_entropy, loss_cross_entropy, 2, 0)            \
+#define HOLOGRAM_ROW_OPS(X)                  \
+  X(sum, vector_sum, 1, 0)                   \
+  X(mean, reduce_mean, 1, 1)                 \
+  X(min, reduce_min, 1, 0)                   \
+  X(max, reduce_max, 1, 0)                   \
+  X(dot, vector_dot, 2, 0)                   \
+  X(softmax, softmax, 1, 0)                  \
+  X(softmax_narrow, softmax_narrow, 1, 0)    \
+  X(cross_entropy, loss_cross_entropy, 2, 0) \
   X(cross_entropy_class, loss_cross_entropy_class, 2, 0)
 
 enum class RowOp : uint8_t {
@@ -71,15 +72,17 @@ constexpr bool has_row_program(RowOp op, DType element, DType result) {
       return (number && result == sum_accumulator(element)) || narrows ||
              (is_integer(element) && result == DType::f64);  // for their mean
     case RowOp::mean:
-      return narrows || (is_float(element) && element == arithmetic_type(element) &&
-                         result == element);
+      return narrows ||
+             (is_float(element) && element == arithmetic_type(element) && result == element);
     case RowOp::min:
     case RowOp::max:
       return number && result == element;
     case RowOp::dot:
       return number && result == sum_accumulator(element);
     case RowOp::softmax:
-      return is_float(element) && result == element;
+      return is_float(element) && result == element && element == arithmetic_type(element);
+    case RowOp::softmax_narrow:
+      return is_float(element) && result == element && element != arithmetic_type(element);
     case RowOp::cross_entropy:
     case RowOp::cross_entropy_class:
       return is_float(element) && result == arithmetic_type(element);

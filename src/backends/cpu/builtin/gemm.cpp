@@ -1,8 +1,9 @@
 // c = alpha a b + beta c in f32, by the dense kernels.
+#include "backends/cpu/dense/gemm.h"
+
 #include <cstring>
 
 #include "backends/cpu/builtin/families.h"
-#include "backends/cpu/dense/gemm.h"
 #include "support/aligned.h"
 
 namespace hologram::backends {
@@ -41,10 +42,11 @@ Status check(const uint64_t* words, const uint64_t* lengths) {
         "gemm of {} x {} by {} x {}: strides reach outside arrays of {}, {} and {} elements", p.m,
         p.k, p.k, p.n, lengths[0], lengths[1], lengths[2]);
   if ((p.a_row == 1 || p.a_column == 1) && (p.b_row == 1 || p.b_column == 1)) return {};
-  return fail(ErrorCode::unsupported,
-              "gemm: rows or columns of a matrix must be contiguous; they are {} and {} apart in a, "
-              "{} and {} in b",
-              p.a_row, p.a_column, p.b_row, p.b_column);
+  return fail(
+      ErrorCode::unsupported,
+      "gemm: rows or columns of a matrix must be contiguous; they are {} and {} apart in a, "
+      "{} and {} in b",
+      p.a_row, p.a_column, p.b_row, p.b_column);
 }
 
 float scalar_value(uint64_t word) {
