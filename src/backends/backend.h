@@ -104,30 +104,35 @@ inline void put_word(uint64_t& to, const void* address) {
   put_word(to, reinterpret_cast<uintptr_t>(address));
 }
 
-// What a direct launch reads, one a thread and made once: a launch writes only what differs. Two
-// cache lines, so that little of what the caller works on leaves the first cache for it.
+// What a direct launch reads, one a thread and made once: a launch writes only what differs.
+//
+// The words, the sizes and the address of the words are one cache line: each line more that a
+// launch touches can push nine of the caller's out of the first cache, when its data just fill it.
 struct alignas(64) DirectLaunch {
+  static constexpr size_t kMaxWords = 8;
+
+  uint32_t trap = isa::kTrapNone;
+  alignas(32) uint64_t words[kMaxWords] = {};  // a launch's are the last ones
   isa::NativeLaunch launch = {.grid = {1, 1, 1},
                               .block = {1, 1, 1},
                               .parameters = nullptr,
                               .lengths = nullptr,
                               .shared_bytes = 0,
                               .trap = nullptr};
-  uint32_t trap = isa::kTrapNone;
-  static constexpr size_t kMaxWords = 8;
-  uint64_t words[kMaxWords] = {};
 
-  // The calling thread's.
-  static DirectLaunch& mine() {
+  // The calling thread's, for a launch of `count` words.
+  static DirectLaunch& mine(size_t count) {
     // A few bytes in every thread's static block: found without a call from a shared library too.
     [[gnu::tls_model("initial-exec")]] static thread_local constinit DirectLaunch own;
-    if (!own.launch.parameters) [[unlikely]] {
-      own.launch.parameters = own.words;
+    if (!own.launch.parameters) [[unlikely]]
       own.launch.trap = &own.trap;
-    }
+    own.launch.parameters = own.words + (kMaxWords - count);
     return own;
   }
+  // The first of `count` words.
+  uint64_t* words_of(size_t count) { return words + (kMaxWords - count); }
 };
+static_assert(offsetof(DirectLaunch, launch) + offsetof(isa::NativeLaunch, lengths) == 128);
 
 // The shortest way to run a program: native code that needs no scratch and does not ask for
 // lengths, called on the calling thread. Only backends of host memory have it.
@@ -136,13 +141,13 @@ struct DirectEntry {
   uint64_t most_threads = 0;  // launches of more are better shared out; 0: see direct_block.h
 
   // Runs `threads` threads along x, at most most_threads, on the words of `direct`. Returns the
-  // trap that the program met.
-  uint32_t run(DirectLaunch& direct, uint64_t threads) const {
+  // trap that the program met, if `may_trap` says that it has instructions that do.
+  uint32_t run(DirectLaunch& direct, uint64_t threads, bool may_trap) const {
     // Code that needs no scratch never looks at it; one static line saves aligning the stack.
     alignas(64) static std::byte scratch[64];
     direct.launch.block[0] = static_cast<uint32_t>(threads);
     entry(&direct.launch, 0, 1, scratch);
-    if (direct.trap == isa::kTrapNone) [[likely]]
+    if (!may_trap || direct.trap == isa::kTrapNone) [[likely]]
       return isa::kTrapNone;
     return std::exchange(direct.trap, isa::kTrapNone);
   }

@@ -64,12 +64,10 @@ TEST(Reductions, OfWholeBlocksAndOfOthers) {
     });
     const Register sum = p.group(Opcode::group_add, total);
     const Register low = p.group(Opcode::group_min, least);
-    p.for_(t, p.value(n), step, [&](Register i) {
-      const Register place =
-          p.ternary(Opcode::mad, p.ternary(Opcode::mad, y, p.integer(DType::u32, 2), block),
-                    p.integer(DType::u32, 300), i);
-      p.store(c, place, p.add(p.add(sum, low), p.mul(total, p.load(a, i))));
-    });
+    const Register place =
+        p.ternary(Opcode::mad, p.ternary(Opcode::mad, y, p.integer(DType::u32, 2), block),
+                  p.integer(DType::u32, 300), t);
+    p.store(c, place, p.add(p.add(sum, low), total));
     const Comparison program(*p.finish());
     std::vector<std::byte> values;
     for (uint32_t k = 0; k < 300; ++k) {

@@ -53,14 +53,17 @@ template <ElementwiseOp op, size_t kInputs, size_t kScalars>
   (std::make_index_sequence<kInputs>());
   const auto threads = static_cast<uint64_t>(out.element_count());
   if (flat && threads <= slot->direct.most_threads) [[likely]] {
-    backends::DirectLaunch& direct = backends::DirectLaunch::mine();
-    static_assert(kInputs + 1 + kScalars + 1 <= backends::DirectLaunch::kMaxWords);
-    uint64_t* const words = direct.words;
+    constexpr size_t kWords = kInputs + 1 + kScalars + 1;
+    static_assert(kWords <= backends::DirectLaunch::kMaxWords);
+    backends::DirectLaunch& direct = backends::DirectLaunch::mine(kWords);
+    uint64_t* const words = direct.words_of(kWords);
     for (size_t i = 0; i < kInputs; ++i) backends::put_word(words[i], inputs[i]->address());
     backends::put_word(words[kInputs], out.address());
     for (size_t i = 0; i < kScalars; ++i) backends::put_word(words[kInputs + 1 + i], scalars[i]);
     backends::put_word(words[kInputs + 1 + kScalars], threads);
-    const uint32_t trap = slot->direct.run(direct, threads);
+    // Only integers are divided with a trap (integer_ops.h).
+    constexpr bool kMayTrap = op == ElementwiseOp::div || op == ElementwiseOp::pow;
+    const uint32_t trap = slot->direct.run(direct, threads, kMayTrap);
     return trap == isa::kTrapNone ? Status() : slot->kernel.load()->trapped(trap);
   }
   // Copies: what a call takes the address of would be in memory from the start.

@@ -40,10 +40,11 @@ template <size_t kInputs>
 [[gnu::always_inline]] inline Status reduce_flat(const OpKernels::Slot& flat,
                                                  const std::array<const void*, kInputs>& inputs,
                                                  void* out, uint64_t columns) {
-  backends::DirectLaunch& direct = backends::DirectLaunch::mine();
-  for (size_t i = 0; i < kInputs; ++i) backends::put_word(direct.words[i], inputs[i]);
-  backends::put_word(direct.words[kInputs], out);
-  backends::put_word(direct.words[kInputs + 1], columns);
+  backends::DirectLaunch& direct = backends::DirectLaunch::mine(kInputs + 2);
+  uint64_t* const words = direct.words_of(kInputs + 2);
+  for (size_t i = 0; i < kInputs; ++i) backends::put_word(words[i], inputs[i]);
+  backends::put_word(words[kInputs], out);
+  backends::put_word(words[kInputs + 1], columns);
   const uint32_t trap = backends::run_direct_block(flat.direct, direct);
   return trap == isa::kTrapNone ? Status() : flat.kernel.load()->trapped(trap);
 }
