@@ -1,6 +1,8 @@
 // `hologram encode`: a model's weights into a HoloTensor file.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,8 @@ using namespace holotensor;
 
 struct EncodeArguments {
   std::string input, output, scheme = "refine", quality;
-  uint16_t fragments = 8, min_fragments = 3;
+  uint16_t fragments = 8;
+  std::optional<uint16_t> min_fragments;
   uint64_t seed = 0;
   bool any = false;
   std::vector<std::string> rules;
@@ -31,8 +34,16 @@ Result<EncodeModelOptions> options_of(const EncodeArguments& arguments) {
   }
   options.encoder.fragments = arguments.fragments;
   options.encoder.seed = arguments.seed;
-  options.encoder.min_fragments = arguments.min_fragments;
-  if (arguments.any) options.encoder.distribution = Distribution::any;
+  options.encoder.min_fragments =
+      arguments.min_fragments.value_or(std::min<uint16_t>(3, arguments.fragments));
+  if (arguments.any) {
+    options.encoder.distribution = Distribution::any;
+    if (options.encoder.min_fragments > arguments.fragments) {
+      return fail(ErrorCode::invalid_argument,
+                  "--min-fragments {} is more than the {} of --fragments; give at most as many",
+                  options.encoder.min_fragments, arguments.fragments);
+    }
+  }
   if (!arguments.quality.empty()) {
     HOLOGRAM_TRY(const auto wish, parse_quality(arguments.quality));
     options.encoder.target_bits = wish.bits;
@@ -102,8 +113,7 @@ void add_encode(Commands& commands) {
                     "Any fragments decode, not only the first ones (costs redundancy)");
   command
       ->add_option("--min-fragments", arguments->min_fragments,
-                   "With --any: how many give a first approximation")
-      ->capture_default_str()
+                   "With --any: how many give a first approximation (default: 3)")
       ->check(CLI::Range(1, static_cast<int>(kMaxFragments)));
   command->add_option("--seed", arguments->seed, "Of the random schemes")->capture_default_str();
 }

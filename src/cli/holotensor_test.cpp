@@ -82,6 +82,10 @@ TEST_F(HolotensorCommands, QualitiesFragmentsAndRulesAreObeyed) {
         << scheme << error_;
   }
   ASSERT_EQ(run({"encode", path("model.safetensors"), "-o", path("any.ht"), "--any"}), 0) << error_;
+  ASSERT_EQ(
+      run({"encode", path("model.safetensors"), "-o", path("any.ht"), "--any", "--fragments", "2"}),
+      0)
+      << error_;
   ASSERT_EQ(run({"encode", path("model.safetensors")}), 0);
   ASSERT_EQ(run({"decode", path("model.ht"), "-o", path("half.safetensors"), "-q", "12dB", "--type",
                  "f16"}),
@@ -108,6 +112,7 @@ TEST_F(HolotensorCommands, MistakesAreExplainedWithCodeTwoAndLeaveNothing) {
       {"encode", path("model.safetensors"), "--rule", "4bits"},
       {"encode", path("model.safetensors"), "--scheme", "best"},
       {"encode", path("model.safetensors"), "--fragments", "0"},
+      {"encode", path("model.safetensors"), "--any", "--fragments", "2", "--min-fragments", "3"},
       {"encode", path("model.safetensors"), "-o", path("model.safetensors")},
       {"encode", path("model.safetensors"), "-o", path("no/such/folder/x.ht")},
       {"decode", path("model.safetensors"), "-o", path("x.safetensors")},
@@ -125,6 +130,21 @@ TEST_F(HolotensorCommands, MistakesAreExplainedWithCodeTwoAndLeaveNothing) {
   size_t files = 0;
   for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator(folder_)) ++files;
   EXPECT_EQ(files, 1u);
+}
+
+TEST_F(HolotensorCommands, DamageIsNamedAndWhatIsLeftCanBeHad) {
+  ASSERT_EQ(run({"encode", path("model.safetensors")}), 0);
+  auto bytes = *read_file(path("model.ht"));
+  bytes.back() ^= std::byte{1};
+  std::ofstream(path("model.ht"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  EXPECT_EQ(run({"decode", path("model.ht"), "-o", path("x.safetensors")}), 2);
+  for (const char* part : {"attention.q", "dB with", "ask for that or less", "checksum"})
+    EXPECT_NE(error_.find(part), std::string::npos) << error_;
+  EXPECT_FALSE(std::filesystem::exists(path("x.safetensors")));
+  EXPECT_EQ(run({"decode", path("model.ht"), "-o", path("x.safetensors"), "-q", "12dB"}), 0)
+      << error_;
 }
 
 TEST_F(HolotensorCommands, HelpShowsExamples) {

@@ -130,8 +130,8 @@ Result<FileHeader> parse_header(std::span<const std::byte> bytes) {
   const uint32_t magic = in.get<uint32_t>();
   if (is_htns(bytes))
     return fail(ErrorCode::unsupported,
-                "a file of the older HTNS format; decode_htns() reads it, and encoding its tensor "
-                "again makes a .ht file");
+                "a file of the older HTNS format: `hologram decode` or decode_htns() reads it, and "
+                "encoding its tensor again makes a .ht file");
   if (magic != kFileMagic)
     return fail(ErrorCode::corrupt, "not a HoloTensor file: it does not begin with HOLT");
   const uint32_t version = in.get<uint32_t>();

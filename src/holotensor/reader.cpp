@@ -94,11 +94,16 @@ Result<Decoder> Reader::decode_to_quality(const TensorInfo& info, const QualityT
                                 : Result<Added>(std::unexpected(std::move(fragment).error()));
     if (!added && first_fault.empty()) first_fault = added.error().message();
   }
-  if (!decoder.can_reconstruct() || !target.met_by(decoder.quality()))
-    return fail(ErrorCode::corrupt,
-                "tensor '{}' reaches {:.1f} dB with {} of {} fragments, less than asked for{}{}",
-                info.name, decoder.quality().snr_db(), decoder.received(), info.fragment_count,
-                first_fault.empty() ? "" : "; first fault: ", first_fault);
+  const std::string fault = first_fault.empty() ? "" : "; first fault: " + first_fault;
+  if (!decoder.can_reconstruct())
+    return fail(ErrorCode::corrupt, "tensor '{}' cannot be had: of its {} fragments {} are here{}",
+                info.name, info.fragment_count, decoder.received(), fault);
+  if (!target.met_by(decoder.quality()))
+    return fail(
+        ErrorCode::corrupt,
+        "tensor '{}' reaches {:.1f} dB with {} of {} fragments, less than asked for: ask for "
+        "that or less to have what is here{}",
+        info.name, decoder.quality().snr_db(), decoder.received(), info.fragment_count, fault);
   return decoder;
 }
 
