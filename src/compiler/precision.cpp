@@ -14,6 +14,8 @@ using graph::Node;
 
 // The sum of fewer channels would be mostly padding.
 constexpr int64_t kFewChannels = 16;
+// A chunk of tiles, which two parts multiply three times.
+constexpr int64_t kFewTerms = 32;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 
@@ -52,7 +54,9 @@ bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision
     return dense::has_bf16_tiles() && shape.size() == 4 && shape[1] <= 4 &&
            shape[3] > (precision == Precision::fast ? 4 : 1) &&
            (dilations.empty() || dilations.back() == 1);
-  if (shape[1] < kFewChannels) return false;
+  int64_t terms = 1;
+  for (size_t i = 1; i < shape.size(); ++i) terms *= shape[i];
+  if (shape[1] < kFewChannels || (precision == Precision::fast && terms < kFewTerms)) return false;
   // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well.
   return node.attributes.integer("algorithm") == 0 || dense::has_bf16_tiles();
 }
