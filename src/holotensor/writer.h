@@ -1,4 +1,4 @@
-// Writer: many tensors into one `.ht` file, one tensor in memory at a time.
+// Writer: many tensors into one `.ht` file, at most one of them in memory at a time.
 //
 // The directory comes first in the file but is known last, so fragments go to a nameless spool file
 // beside the result and are copied behind the directory by finish().

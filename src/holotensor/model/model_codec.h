@@ -51,7 +51,7 @@ struct EncodeModelResult {
   std::vector<EncodedReport> tensors;
 };
 
-// Writes `output` whole or not at all. Memory holds one tensor.
+// Writes `output` whole or not at all. Memory holds the encoded blocks of one tensor.
 Result<EncodeModelResult> encode_model(const ModelInput& input, const std::filesystem::path& output,
                                        const EncodeModelOptions& options = {},
                                        const OnModelProgress& progress = nullptr);
@@ -81,7 +81,7 @@ struct DecodeModelResult {
   std::string worst_tensor;
 };
 
-// Writes a `.safetensors` file whole or not at all. Memory holds one tensor.
+// Writes a `.safetensors` file whole or not at all. Memory holds the fragments of one tensor.
 Result<DecodeModelResult> decode_model(const std::filesystem::path& input,
                                        const std::filesystem::path& output,
                                        const DecodeModelOptions& options = {},
