@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# `./dev bench models`: every model that can be reached against ONNX Runtime, both installed here.
+# `./dev bench models`: every model that can be reached against ONNX Runtime, both installed here. One model
+# at a time, so that a run that is stopped goes on where it was: rows are kept in FOLDER/rows for a day.
 #   models.sh BIN FOLDER PAGE [arguments of hologram-compare]
+# BENCH_RUNS: turns of each side. BENCH_RUNNER: a command in front of each comparison
+# (nice, taskset, ...).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$1 folder=$2 page=$3
@@ -15,5 +18,16 @@ for model in "$folder"/architectures/*.onnx \
   "$folder"/node_modules/@moonshine-ai/moonshine-js/dist/model/tiny/quantized/*.onnx; do
   [ -e "$model" ] && models+=("$model")
 done
-"$bin/hologram-compare" "${models[@]}" --ort "$folder" --docs "$page" \
-  --html "$folder/benchmarks.html" --json "$folder/benchmarks.json" "$@"
+mkdir -p "$folder/rows"
+find "$folder/rows" -name '*.json' \( -mtime +0 -o ! -newer "$bin/hologram-compare" \) -delete
+rows=()
+read -ra runner <<<"${BENCH_RUNNER:-}"
+for model in "${models[@]}"; do
+  row="$folder/rows/$(echo "${model#"$folder"/} $*" | tr -c 'A-Za-z0-9.\n' _).json"
+  echo "[$((${#rows[@]} + 1))/${#models[@]}] $(basename "$model")"
+  [ -e "$row" ] || ${runner[@]+"${runner[@]}"} "$bin/hologram-compare" "$model" --ort "$folder" \
+    --runs "${BENCH_RUNS:-20}" --json "$row" "$@" || [ -e "$row" ]
+  rows+=("$row")
+done
+"$bin/hologram-compare" --rows "${rows[@]}" --docs "$page" --html "$folder/benchmarks.html" \
+  --json "$folder/benchmarks.json"

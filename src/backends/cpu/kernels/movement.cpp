@@ -161,13 +161,7 @@ Status concat(KernelContext& c) {
     for (size_t i = 0; i < c.input_count(); ++i) {
       const Tensor& in = c.input(i);
       const int64_t run = in.dims[axis] * inner;
-      // The plan may have let the operand be made here.
-      const bool is_there =
-          outer == 1 && in.data == out.data + at * static_cast<int64_t>(sizeof(T));
-      if (run == 0 || is_there) {
-        at += run;
-        continue;
-      }
+      if (run == 0) continue;
       c.threads().parallel_for(
           outer, std::max<int64_t>(1, 16 * 1024 / run), [&](size_t begin, size_t end) {
             for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
