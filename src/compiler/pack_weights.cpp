@@ -55,9 +55,6 @@ class Packer {
       if (node.attributes.integer("half") != 0) {
         HOLOGRAM_TRY(tensor, halved(std::move(tensor)));
       }
-      if (node.attributes.integer("half") != 0) {
-        HOLOGRAM_TRY(tensor, halved(std::move(tensor)));
-      }
       const std::string name = graph_.value(node.inputs[1]).name;
       found = packed_.emplace(key, graph_.add_constant(std::move(tensor), name)).first;
     }
