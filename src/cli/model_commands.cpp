@@ -226,8 +226,9 @@ void add_model_commands(Commands& commands) {
                       "NAME=1,3,224,224: fixes the shape of an input");
   command->add_option(
       "--precision", compiling->precision,
-      "f32 (default), fast (f32 in two bf16 parts where the CPU has matrix tiles), bf16, or f16 "
-      "(weights stored as f16, arithmetic in f32)");
+      "f32 (default), fast (f32 in two bf16 parts where the CPU has matrix tiles), bf16, f16 "
+      "(weights stored as f16, arithmetic in f32), int8 (products in 8-bit integers) or int4 "
+      "(weights of products in 4 bits)");
   command->add_option("--weights", compiling->weights,
                       "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
                       "fraction of their bytes works (run --quality)");

@@ -19,9 +19,11 @@
 #include "graph/passes/fuse_attention.h"
 #include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/fuse_epilogue_integer.h"
+#include "graph/passes/fuse_integer.h"
 #include "graph/passes/fuse_pointwise.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/layout.h"
+#include "graph/passes/quantised_weights.h"
 #include "graph/passes/resolve.h"
 #include "graph/verify.h"
 #include "onnx/model.h"
@@ -110,6 +112,17 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     return Status();
   };
   HOLOGRAM_CHECK(step("remove dead code", clean));
+  HOLOGRAM_CHECK(optimisation("integers", [&]() -> Status {
+    HOLOGRAM_CHECK(graph::fuse_integer(graph, report.fusion));
+    graph::remove_dead_code(graph);
+    HOLOGRAM_CHECK(graph::use_quantised_weights(graph));
+    HOLOGRAM_TRY(const bool folded, graph::fold_dequantised(graph));
+    if (folded) {
+      HOLOGRAM_CHECK(graph::resolve(graph));
+      HOLOGRAM_CHECK(graph::remove_identities(graph));
+    }
+    return clean();
+  }));
   HOLOGRAM_CHECK(optimisation("fold patterns", [&] {
     graph::fold_patterns(graph);
     return clean();
@@ -132,8 +145,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   report.describe_dense(graph);
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
-  HOLOGRAM_CHECK(optimisation("choose precision", [&] {
-    const PrecisionChoice choice = choose_precision(graph, options.precision);
+  HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
+    HOLOGRAM_TRY(const PrecisionChoice choice, choose_precision(graph, options.precision));
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
     report.precision_note = describe(choice, options.precision);

@@ -7,7 +7,9 @@
 
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_int8.h"
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/kernels/alignment.h"
 #include "graph/passes/value_uses.h"
@@ -29,7 +31,8 @@ class Packer {
     for (Node& node : graph_.nodes) {
       for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(pack_weights(*sub.graph));
       if (node.domain != "hologram") continue;
-      if (node.op == "MatMul" || node.op == "Conv" || node.op == "MatMulInteger")
+      if (node.op == "MatMul" || node.op == "Conv" || node.op == "MatMulInteger" ||
+          node.op == "ConvInteger")
         HOLOGRAM_CHECK(pack(node));
     }
     return {};
@@ -41,7 +44,8 @@ class Packer {
 
   Status pack(Node& node) {
     const Tensor* weights = constant_of(graph_, node.inputs[1]);
-    const bool integer = node.op == "MatMulInteger";
+    if (node.attributes.integer("bits") != 0) return pack_bits(node);
+    const bool integer = node.op == "MatMulInteger" || node.op == "ConvInteger";
     if (!weights || integer == (weights->dtype == DType::f32) ||
         node.attributes.integer("packed") != 0)
       return {};
@@ -63,9 +67,59 @@ class Packer {
     return {};
   }
 
+  // By rows that are quantised when they are there: the scales stay an operand.
+  Status pack_dynamic(Node& node) {
+    const Key key{node.inputs[1], {5}};
+    auto found = packed_.find(key);
+    if (found == packed_.end()) {
+      const auto k = static_cast<size_t>(node.attributes.integer("k"));
+      const auto n = static_cast<size_t>(node.attributes.integer("n"));
+      const bool transposed = node.attributes.integer("transposed") != 0;
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_int8_bytes(k, n), DType::u8));
+      dense::pack_b_int8(k, n, constant_of(graph_, node.inputs[1])->data, transposed ? k : n,
+                         transposed, true, packed.data);
+      const std::string name = graph_.value(node.inputs[1]).name;
+      found = packed_.emplace(key, graph_.add_constant(std::move(packed), name)).first;
+    }
+    node.inputs[1] = found->second;
+    node.attributes.set("packed", int64_t{1});
+    return {};
+  }
+
+  Status pack_bits(Node& node) {
+    if (node.attributes.integer("packed") != 0) return {};
+    if (node.attributes.integer("dynamic") != 0) return pack_dynamic(node);
+    const Key key{node.inputs[1], {3, node.inputs[4]}};
+    auto found = packed_.find(key);
+    const Tensor* zeros = constant_of(graph_, node.input(5));
+    if (found == packed_.end()) {
+      const dense::BitsForm form{.k = static_cast<size_t>(node.attributes.integer("k")),
+                                 .n = static_cast<size_t>(node.attributes.integer("n")),
+                                 .bits = static_cast<unsigned>(node.attributes.integer("bits")),
+                                 .group = static_cast<size_t>(node.attributes.integer("group")),
+                                 .zeros = zeros != nullptr};
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bits_bytes(form), DType::u8));
+      dense::pack_b_bits(form,
+                         {.codes = constant_of(graph_, node.inputs[1])->as<uint8_t>(),
+                          .transposed = node.attributes.integer("transposed") != 0,
+                          .scales = constant_of(graph_, node.inputs[4])->as<float>(),
+                          .zeros = zeros ? zeros->as<float>() : nullptr},
+                         packed.data);
+      const std::string name = graph_.value(node.inputs[1]).name;
+      found = packed_.emplace(key, graph_.add_constant(std::move(packed), name)).first;
+    }
+    node.inputs[1] = found->second;
+    node.attributes.set("zeros", int64_t{zeros != nullptr});
+    node.inputs.resize(4);
+    while (node.inputs.back() == graph::kNoValue) node.inputs.pop_back();
+    node.attributes.set("packed", int64_t{1});
+    return {};
+  }
+
   static std::vector<int64_t> form(const Node& node) {
     const auto integer = [&](const char* name) { return node.attributes.integer(name); };
     if (node.op == "MatMulInteger") return {2};
+    if (node.op == "ConvInteger") return {4, integer("group")};
     if (node.op == "MatMul") return {0, integer("transposed"), integer("parts"), integer("half")};
     std::vector<int64_t> form = {1,
                                  integer("blocked_input"),
@@ -98,10 +152,24 @@ class Packer {
   }
 
   static Result<Tensor> pack_integer(const Node& node, const Tensor& weights) {
+    const bool is_signed = weights.dtype == DType::i8;
+    if (node.op == "ConvInteger") {
+      const auto shape = node.attributes.integers("weight_shape");
+      const auto groups = static_cast<size_t>(node.attributes.integer("group", 1));
+      const dense::ConvInt8Shape conv{
+          .channels = static_cast<size_t>(shape[1]) * groups,
+          .filters = static_cast<size_t>(shape[0]),
+          .groups = groups,
+          .kernel_height = static_cast<size_t>(shape.size() == 4 ? shape[2] : 1),
+          .kernel_width = static_cast<size_t>(shape.back())};
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_int8_bytes(conv), DType::u8));
+      dense::pack_conv_int8(conv, weights.data, is_signed, packed.data);
+      return packed;
+    }
     const auto k = static_cast<size_t>(node.attributes.integer("k"));
     const auto n = static_cast<size_t>(node.attributes.integer("n"));
     HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_int8_bytes(k, n), DType::u8));
-    dense::pack_b_int8(k, n, weights.data, n, false, weights.dtype == DType::i8, packed.data);
+    dense::pack_b_int8(k, n, weights.data, n, false, is_signed, packed.data);
     return packed;
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "compiler/weight_codes.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::compiler {
@@ -68,22 +69,25 @@ Result<Precision> parse_precision(std::string_view name) {
   if (name == "fast") return Precision::fast;
   if (name == "bf16") return Precision::bf16;
   if (name == "f16") return Precision::f16;
-  for (std::string_view later : {"int8", "int4", "table"})
-    if (name == later)
-      return fail(ErrorCode::unsupported,
-                  "precision '{}' is not available yet; there are f32, fast, bf16 and f16", name);
-  return fail(ErrorCode::invalid_argument, "no precision '{}'; there are f32, fast, bf16 and f16",
-              name);
+  if (name == "int8") return Precision::int8;
+  if (name == "int4") return Precision::int4;
+  constexpr std::string_view kThereAre = "f32, fast, bf16, f16, int8 and int4";
+  if (name == "table")
+    return fail(ErrorCode::unsupported, "precision '{}' is not available yet; there are {}", name,
+                kThereAre);
+  return fail(ErrorCode::invalid_argument, "no precision '{}'; there are {}", name, kThereAre);
 }
 
-PrecisionChoice choose_precision(Graph& graph, Precision precision) {
+Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision) {
+  if (precision == Precision::int8 || precision == Precision::int4)
+    return use_weight_codes(graph, precision);
   PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
   const bool possible =
       precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
-      const PrecisionChoice inner = choose_precision(*sub.graph, precision);
+      HOLOGRAM_TRY(const PrecisionChoice inner, choose_precision(*sub.graph, precision));
       choice.narrow += inner.narrow;
       choice.wide += inner.wide;
     }
@@ -105,6 +109,11 @@ PrecisionChoice choose_precision(Graph& graph, Precision precision) {
 
 std::string describe(const PrecisionChoice& choice, Precision precision) {
   if (precision == Precision::f32) return {};
+  if (precision == Precision::int8 || precision == Precision::int4) {
+    const bool four = precision == Precision::int4;
+    return fmt::format("{}: {} steps by weights of {} bits{}, {} in f32", four ? "int4" : "int8",
+                       choice.narrow, four ? 4 : 8, four ? "" : " in integers", choice.wide);
+  }
   const bool fast = precision == Precision::fast;
   if (fast && !dense::has_bf16_tiles())
     return fmt::format("fast: {} steps in f32, since this CPU has no bf16 tiles", choice.wide);

@@ -16,9 +16,13 @@ enum class Precision : uint8_t {
          // 16 bits, an error near 1e-5 of the output's range
   bf16,  // operands of products rounded to bf16, sums in f32
   f16,   // weights stored as f16 and widened as they are used, arithmetic in f32
+  int8,  // products by constant weights in 8-bit integers: a scale a column of the weights, a scale
+         // and zero point a row of the other operand, found when it is there
+  int4,  // constant weights of products in 4 bits, a scale for each 32 of a column; sums in f32
 };
 
-// "f32", "fast", "bf16", "f16"; unsupported for the others that the format has names for.
+// "f32", "fast", "bf16", "f16", "int8", "int4";
+// unsupported for the others that the format has names for.
 Result<Precision> parse_precision(std::string_view name);
 
 // Gives attention, products and convolutions by constant weights the attribute `parts`: how many
@@ -28,7 +32,7 @@ Result<Precision> parse_precision(std::string_view name);
 struct PrecisionChoice {
   size_t narrow = 0, wide = 0;  // steps that got `parts`, and others that multiply in f32
 };
-PrecisionChoice choose_precision(graph::Graph& graph, Precision precision);
+Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision);
 
 // "fast: 73 steps as two bf16 parts, 4 in f32"; empty for f32.
 std::string describe(const PrecisionChoice& choice, Precision precision);

@@ -108,6 +108,23 @@ CompileReport product_report(int64_t rows, int64_t n, Precision precision) {
   return report;
 }
 
+// The network's product is its largest constant.
+TEST(Precision, CodesMakeWeightsSmallAndCostLittle) {
+  size_t f32_bytes = 0, int8_bytes = 0, int4_bytes = 0;
+  const std::vector<float> exact = result(Precision::f32, &f32_bytes);
+  const std::vector<float> int8 = result(Precision::int8, &int8_bytes);
+  const std::vector<float> int4 = result(Precision::int4, &int4_bytes);
+  EXPECT_LE(error(int8, exact), 2e-2);
+  EXPECT_LE(error(int4, exact), 2e-1);
+  EXPECT_NE(int8, exact);
+  EXPECT_NE(int4, int8);
+  const size_t weights = 2240 * 33 * 4;
+  EXPECT_LT(int8_bytes, f32_bytes - weights * 6 / 10);
+  EXPECT_LT(int4_bytes, f32_bytes - weights * 7 / 10);
+  EXPECT_EQ(product_report(64, 32, Precision::int4).precision_note,
+            "int4: 1 steps by weights of 4 bits, 0 in f32");
+}
+
 TEST(Precision, FewRowsOfASmallMatrixStayF32) {
   EXPECT_EQ(product_report(1, 32, Precision::bf16).narrow_steps, 0u);
   EXPECT_EQ(product_report(1, 32, Precision::bf16).wide_steps, 1u);
@@ -128,7 +145,8 @@ TEST(Precision, TheReportSaysWhatBecameOfIt) {
 TEST(Precision, NamesAreKnownOrRefused) {
   EXPECT_EQ(*parse_precision("fast"), Precision::fast);
   EXPECT_EQ(*parse_precision("f16"), Precision::f16);
-  EXPECT_EQ(parse_precision("int4").error().code(), ErrorCode::unsupported);
+  EXPECT_EQ(*parse_precision("int4"), Precision::int4);
+  EXPECT_EQ(parse_precision("table").error().code(), ErrorCode::unsupported);
   EXPECT_EQ(parse_precision("f31").error().code(), ErrorCode::invalid_argument);
 }
 

@@ -68,7 +68,20 @@ void CompileReport::describe_dense(const graph::Graph& graph) {
       if (node.input(3) != graph::kNoValue) operators += ", residual";
       if (const auto activation = node.attributes.text("activation"); !activation.empty())
         operators += ", " + std::string(activation);
+      if (const int64_t bits = node.attributes.integer("bits"); bits != 0)
+        operators = fmt::format("{} by weights of {} bits{}", node.op, bits,
+                                operators.substr(node.op.size()));
       if (operators == node.op) continue;
+    } else if (node.op == "ConvInteger" || node.op == "MatMulInteger") {
+      const auto type = [&](graph::ValueId id) { return name_of(graph.value(id).type.dtype); };
+      operators = fmt::format("{} {} x {} -> i32", node.op, type(node.inputs[0]),
+                              type(node.inputs[1]));
+      if (node.input(5) != graph::kNoValue || node.input(7) != graph::kNoValue)
+        operators += ", bias";
+      if (node.input(6) != graph::kNoValue) operators += ", residual";
+      if (const auto activation = node.attributes.text("activation"); !activation.empty())
+        operators += ", " + std::string(activation);
+      if (node.attributes.has("output_zero")) operators += ", QuantizeLinear";
     } else if (node.op == "Attention") {
       operators = "MatMul, scale, Softmax, MatMul";
     } else {

@@ -1,6 +1,7 @@
 #include "cli/inspect/describe.h"
 
 #include <set>
+#include <utility>
 
 #include "backends/cpu/kernels/attribute.h"
 #include "isa/binary.h"
@@ -195,8 +196,13 @@ ordered_json describe(const archive::Archive& archive, const std::string& file) 
 
 void add_times(ordered_json& document, std::span<const runtime::StepTime> times) {
   ordered_json& steps = document["plan"]["steps"];
-  for (size_t i = 0; i < std::min(times.size(), steps.size()); ++i)
-    steps[i]["milliseconds"] = times[i].milliseconds;
+  size_t step = 0;  // of the outermost plan; those of its subplans follow it
+  double milliseconds = 0;
+  for (size_t i = 0; i < times.size() && step < steps.size(); ++i) {
+    milliseconds += times[i].milliseconds;
+    if (i + 1 < times.size() && times[i + 1].depth > 0) continue;
+    steps[step++]["milliseconds"] = std::exchange(milliseconds, 0.0);
+  }
 }
 
 }  // namespace hologram::cli

@@ -54,9 +54,30 @@ Status matmul(InferContext& c) {
   return {};
 }
 
+// The attribute `output` says the type of the result; without it that is f32 where there is a
+// scale.
+Status integer_result(InferContext& c) {
+  const int64_t code = c.integer("output");
+  if (code == 0) {
+    c.set_dtype(0, c.has(4) ? DType::f32 : DType::i32);
+    return {};
+  }
+  const auto type =
+      code > 0 && code < 256 ? dtype_from_code(static_cast<uint8_t>(code)) : std::nullopt;
+  if (!type || (*type != DType::f32 && *type != DType::i8 && *type != DType::u8))
+    return fail(ErrorCode::invalid_argument, "output {} is neither f32, i8 nor u8", code);
+  c.set_dtype(0, *type);
+  return {};
+}
+
 Status matmul_integer(InferContext& c) {
-  c.set_dtype(0, c.has(4) ? DType::f32 : DType::i32);
+  HOLOGRAM_CHECK(integer_result(c));
   return matmul(c);
+}
+
+Status conv_integer(InferContext& c) {
+  HOLOGRAM_CHECK(integer_result(c));
+  return conv(c);
 }
 
 Status attention(InferContext& c) {
@@ -130,7 +151,7 @@ void add_dense(OperatorTable& table) {
     table.add(name, "hologram")
         .signature(signature)
         .where("T", {DType::f32})
-        .where("P", {DType::f32, DType::bf16, DType::f16})
+        .where("P", {DType::f32, DType::bf16, DType::f16, DType::u8})
         .attributes(attributes)
         .infer(f)
         .kernel(std::string("hologram.") + name);
@@ -141,22 +162,32 @@ void add_dense(OperatorTable& table) {
       "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, half:i" +
           epilogue,
       "X:T, W:P, B:T?, residual:T? -> Y:T", conv);
-  add("MatMul", "k:i, n:i, packed:i, parts:i, half:i, transposed:i, alpha:f, shape:is" + epilogue,
-      "A:T, B:P, bias:T?, residual:T? -> Y:T", matmul);
+  add("MatMul",
+      "k:i, n:i, packed:i, parts:i, half:i, bits:i, group:i, zeros:i, dynamic:i, transposed:i, "
+      "alpha:f, shape:is" +
+          epilogue,
+      "A:T, B:P, bias:T?, residual:T?, scales:T?, zeros:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
       "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is, parts:i",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
-  table.add("MatMulInteger", "hologram")
-      .signature(
-          "A:T1, B:T2, a_zero:T1?, b_zero:i32?, scale:f32?, bias:f32?, residual:f32? -> Y:T3")
-      .where("T1", {DType::u8, DType::i8})
-      .where("T2", {DType::u8, DType::i8})
-      .where("T3", {DType::i32, DType::f32})
-      .attributes("k:i, n:i, packed:i" + epilogue)
-      .infer(matmul_integer)
-      .kernel("hologram.MatMulInteger");
+  const auto add_integer = [&](const char* name, const std::string& attributes, InferFunction f) {
+    table.add(name, "hologram")
+        .signature(
+            "X:T1, W:T2, x_zero:T1?, w_zero:i32?, scale:f32?, bias:f32?, residual:f32?, "
+            "bias32:i32? -> Y:T3")
+        .where("T1", {DType::u8, DType::i8})
+        .where("T2", {DType::u8, DType::i8})
+        .where("T3", {DType::i32, DType::f32, DType::u8, DType::i8})
+        .attributes(attributes + ", packed:i, output:i, output_scale:f, output_zero:i" + epilogue)
+        .infer(f)
+        .kernel(std::string("hologram.") + name);
+  };
+  add_integer("MatMulInteger", "k:i, n:i", matmul_integer);
+  add_integer("ConvInteger",
+              "auto_pad:s, dilations:is, group:i, pads:is, strides:is, weight_shape:is",
+              conv_integer);
   add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
       same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);

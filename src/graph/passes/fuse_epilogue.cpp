@@ -22,6 +22,7 @@ class Fuser {
   Status run() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
+      if (node.domain == "hologram" && node.op == "MatMul") HOLOGRAM_CHECK(fuse_quantised(i));
       if (!node.domain.empty() || node.outputs.size() != 1 || !is_f32(graph_, node.outputs[0]))
         continue;
       if (node.op == "Conv") fuse_conv(i);
@@ -212,7 +213,24 @@ class Fuser {
       chain.node.inputs[0] = from->inputs[0];
       chain.reshaped = true;
     }
-    // The chain is finished before the shape can be named, so its value is read again here.
+    return finish_product(chain, index);
+  }
+
+  // A product by codes (see quantised_weights.h).
+  Status fuse_quantised(size_t index) {
+    const ValueId value = graph_.nodes[index].outputs[0];
+    const int64_t n = graph_.nodes[index].attributes.integer("n");
+    Chain chain{.node = std::move(graph_.nodes[index]),
+                .last = index,
+                .value = value,
+                .channel_axis_from_end = 1,
+                .channels = n,
+                .product = true};
+    return finish_product(chain, index);
+  }
+
+  // The chain is finished before the shape can be named, so its value is read again here.
+  Status finish_product(Chain& chain, size_t index) {
     while (extend(chain)) {
     }
     if (chain.reshaped) {

@@ -5,6 +5,7 @@
 #include "backends/cpu/kernels/alignment.h"
 #include "graph/evaluate.h"
 #include "graph/infer.h"
+#include "graph/passes/quantised_weights.h"
 
 namespace hologram::graph {
 namespace {
@@ -57,6 +58,7 @@ class Resolver {
 
   Result<bool> fold(const Node& node, const Operator& entry, Way way) {
     if (!entry.deterministic || (way != Way::pointwise && way != Way::kernel)) return false;
+    if (is_quantised_weight(graph_, node)) return false;  // for use_quantised_weights()
     uint64_t input_bytes = 0, output_bytes = 0;
     std::vector<kernels::Value> inputs;
     for (ValueId id : node.inputs) {

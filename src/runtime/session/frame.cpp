@@ -219,19 +219,30 @@ Status Frame::run_step(const LoadedStep& step, RunContext& context) {
   return run_control(*this, step, context);
 }
 
+Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
+  Profile& profile = *context.profile;
+  const auto [place, fresh] = profile.places.emplace(&step, profile.times.size());
+  if (fresh)
+    profile.times.push_back({std::string(step.name), std::string(step.label), 0, profile.depth, 0});
+  const size_t at = place->second;
+  ++profile.depth;
+  const double inside = profile.inside;
+  const auto start = std::chrono::steady_clock::now();
+  Status status = run_step(step, context);
+  const std::chrono::duration<double, std::milli> whole = std::chrono::steady_clock::now() - start;
+  --profile.depth;
+  const double own = whole.count() - (profile.inside - inside);
+  profile.inside += own;
+  profile.times[at].milliseconds += own;
+  ++profile.times[at].runs;
+  return status;
+}
+
 Status Frame::run(RunContext& context) {
-  std::vector<StepTime>* times = std::exchange(context.times, nullptr);
   for (const LoadedStep& step : plan_->steps) {
-    const auto start =
-        times ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-    Status status = run_step(step, context);
+    Status status = context.profile ? run_timed(step, context) : run_step(step, context);
     if (!status)
       return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
-    if (times)
-      times->push_back(
-          {std::string(step.name), std::string(step.label),
-           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-               .count()});
     for (uint32_t id : step.release) values_[id] = Value();
   }
   return {};

@@ -2,6 +2,7 @@
 // later runs, so that a run of a shape seen before allocates nothing.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -24,10 +25,18 @@ class Scratch {
   size_t in_blocks_ = 0;  // bytes taken since the last reset
 };
 
+// The times of a run's steps while they are taken.
+struct Profile {
+  std::vector<StepTime>& times;
+  std::map<const LoadedStep*, size_t> places;  // in `times`
+  double inside = 0;                           // of all steps that have ended
+  uint32_t depth = 0;
+};
+
 struct RunContext {
   ThreadPool* threads = nullptr;
   Scratch scratch;
-  std::vector<StepTime>* times = nullptr;  // of the outermost plan
+  Profile* profile = nullptr;  // null: times are not taken
 };
 
 class Frame {
@@ -57,6 +66,7 @@ class Frame {
 
  private:
   Status run_step(const LoadedStep& step, RunContext& context);
+  Status run_timed(const LoadedStep& step, RunContext& context);
   Status run_program(const LoadedStep& step, RunContext& context);
   Status run_kernel(const LoadedStep& step, RunContext& context);
 

@@ -163,7 +163,7 @@ struct Session::Impl {
 
   // Runs, then hands each output to `receive` while its memory is still the run's.
   Status execute(std::span<const Value> inputs, std::span<const Tensor> results,
-                 std::vector<StepTime>* times,
+                 Profile* profile,
                  FunctionRef<Status(size_t, const Value&)> receive) const {
     const LoadedPlan& plan = *model->plan;
     if (inputs.size() != plan.inputs.size())
@@ -190,7 +190,7 @@ struct Session::Impl {
       if (!is_writable_at_once(result, inputs, results)) run->results.back().data = nullptr;
     }
     run->frame->set_outputs(run->results);
-    run->context.times = times;
+    run->context.profile = profile;
     run->context.threads = &pool;
     HOLOGRAM_CHECK(run->frame->run(run->context));
     for (size_t i = 0; i < plan.outputs.size(); ++i)
@@ -264,7 +264,8 @@ Result<std::vector<Value>> Session::profile(std::span<const Value> inputs,
                                             std::vector<StepTime>& times) const {
   std::vector<Value> results(outputs().size());
   times.clear();
-  HOLOGRAM_CHECK(impl_->execute(inputs, {}, &times, [&](size_t i, const Value& value) -> Status {
+  Profile profile{.times = times};
+  HOLOGRAM_CHECK(impl_->execute(inputs, {}, &profile, [&](size_t i, const Value& value) -> Status {
     HOLOGRAM_TRY(results[i], value.clone());
     return {};
   }));

@@ -25,10 +25,13 @@ struct PortInfo {
   std::optional<Shape> shape;  // symbols are bound by the inputs of a run
 };
 
-// Where the time of a run went.
+// Where the time of a run went: a step of the plan or of a subplan (a branch of If, a body of Loop
+// or Scan), which follow the step they belong to.
 struct StepTime {
   std::string name, kernel;
-  double milliseconds;
+  double milliseconds = 0;  // of all its runs, without the steps of its subplans
+  uint32_t depth = 0;       // how many subplans it lies in
+  uint64_t runs = 0;        // a body runs once an iteration
 };
 
 // What the shapes of the inputs decide before a run.
@@ -68,7 +71,7 @@ class Session {
   // and apart from the inputs. What is in there after an error is not defined.
   Status run_into(std::span<const kernels::Value> inputs,
                   std::span<const kernels::Tensor> outputs) const;
-  // The same as run(), with the time of every step of the outermost plan.
+  // The same as run(), with the time of every step, in the order in which they first ran.
   Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs,
                                               std::vector<StepTime>& times) const;
 

@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
@@ -17,13 +18,17 @@
 #define HOLOGRAM_DENSE_INT8_ONCE_
 namespace hologram::backends::dense {
 // What turns the raw sums of a tile into exact integers: sum + base[column] - row_sum *
-// zero[column]. The arrays start at the tile's row and column and are padded to whole panels.
+// zero[column] - row_zero * column_sum[column]. The arrays start at the tile's row and column and
+// are padded to whole panels.
 struct Int8Repair {
   size_t rows, width;
   const int32_t* base;
-  const int32_t* zeros;     // null: all 0
-  const int32_t* row_sums;  // with zeros
-  const float* scales;      // null: results stay integers; otherwise they become scale * f32
+  const int32_t* zeros;      // null: all 0
+  const int32_t* row_sums;   // with zeros
+  const int32_t* sums;       // of columns, with row_zeros; not padded
+  const int32_t* row_zeros;  // null: all 0
+  const float* scales;       // null: results stay integers; otherwise they become scale * f32
+  const float* row_scales;   // null: all 1
 };
 }  // namespace hologram::backends::dense
 #endif
@@ -48,28 +53,44 @@ void repair_int8(const Int8Repair& repair, int32_t* sums) {
       int32_t* at = sums + r * repair.width + j;
       auto v = hn::Add(hn::LoadU(di, at), base);
       if (repair.zeros) v = hn::Sub(v, hn::Mul(hn::Set(di, repair.row_sums[r]), zero));
-      if (repair.scales) v = hn::BitCast(di, hn::Mul(hn::ConvertTo(df, v), scale));
+      if (repair.row_zeros)
+        v = hn::Sub(v, hn::Mul(hn::Set(di, repair.row_zeros[r]), hn::LoadU(di, repair.sums + j)));
+      if (repair.scales) {
+        auto f = hn::Mul(hn::ConvertTo(df, v), scale);
+        if (repair.row_scales) f = hn::Mul(f, hn::Set(df, repair.row_scales[r]));
+        v = hn::BitCast(di, f);
+      }
       hn::StoreU(v, di, at);
     }
   }
 }
 
-// values / scale, rounded half to even, plus zero, saturated to [low, high]: the low byte of each.
-void quantize_run(const float* values, size_t count, float scale, int32_t zero, float low,
-                  float high, uint8_t* to) {
-  const DF df;
-  constexpr size_t kLanes = hn::MaxLanes(df);
-  const auto scales = hn::Set(df, scale), zeros = hn::Set(df, static_cast<float>(zero));
-  const auto lows = hn::Set(df, low), highs = hn::Set(df, high);
-  for (size_t i = 0; i < count; i += kLanes) {
-    HWY_ALIGN int32_t whole[kLanes];
-    // Rounding comes first, so a tie does not see the zero point.
-    auto v = hn::Add(hn::Round(hn::Div(hn::LoadU(df, values + i), scales)), zeros);
-    v = hn::Min(hn::Max(v, lows), highs);
-    hn::Store(hn::ConvertTo(DI(), v), DI(), whole);
-    for (size_t j = i; j < std::min(count, i + kLanes); ++j)
-      to[j] = static_cast<uint8_t>(whole[j - i]);
+// One row of A as units, its chunks `step` bytes apart: every byte with `flip` changed; zeros after
+// the last. Says the sum of the bytes.
+uint32_t pack_row(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to, size_t step) {
+  const hn::CappedTag<uint8_t, kChunk * 4> d8;
+  const hn::Repartition<uint64_t, decltype(d8)> d64;
+  constexpr size_t kBytes = kChunk * 4;
+  const size_t lanes = hn::Lanes(d8);
+  const auto flips = hn::Set(d8, flip);
+  auto sums = hn::Zero(d64);
+  uint32_t rest = 0;
+  for (size_t i = 0; i < count; i += kBytes, to += step) {
+    if (count - i >= kBytes) {
+      for (size_t j = 0; j < kBytes; j += lanes) {
+        const auto v = hn::Xor(hn::LoadU(d8, from + i + j), flips);
+        hn::StoreU(v, d8, to + j);
+        sums = hn::Add(sums, hn::SumsOf8(v));
+      }
+    } else {
+      for (size_t j = 0; j < count - i; ++j) {
+        to[j] = from[i + j] ^ flip;
+        rest += to[j];
+      }
+      std::memset(to + (count - i), 0, kBytes - (count - i));
+    }
   }
+  return rest + static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -79,7 +100,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(repair_int8);
-HWY_EXPORT(quantize_run);
+HWY_EXPORT(pack_row);
 
 namespace {
 
@@ -158,31 +179,26 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
     scales[j] = inside && g.scales ? g.scales[j] : 1.0f;
   }
 
+  const auto pack_one = HWY_DYNAMIC_DISPATCH(pack_row);
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
-    const uint8_t flip = g.a_signed ? 0x80 : 0;
-    constexpr size_t kBytes = kChunk * 4;
-    for (size_t r = 0; r < height; ++r) {
-      const auto* from = static_cast<const uint8_t*>(g.a) + (row + r) * g.lda;
-      uint32_t sum = 0;
-      for (size_t i = 0; i < g.k; i += kBytes) {
-        auto* to = reinterpret_cast<uint8_t*>(packed + i / kBytes * height * kChunk + r * kChunk);
-        const size_t count = std::min(kBytes, g.k - i);
-        for (size_t j = 0; j < count; ++j) {
-          to[j] = from[i + j] ^ flip;
-          sum += to[j];
-        }
-        std::memset(to + count, 0, kBytes - count);
-      }
-      row_sums[row + r] = static_cast<int32_t>(sum);
-    }
+    for (size_t r = 0; r < height; ++r)
+      row_sums[row + r] = static_cast<int32_t>(pack_one(
+          static_cast<const uint8_t*>(g.a) + (row + r) * g.lda, g.k, g.a_signed ? 0x80 : 0,
+          reinterpret_cast<uint8_t*>(packed + r * kChunk), height * kChunk * sizeof(uint32_t)));
   };
   const auto repair = HWY_DYNAMIC_DISPATCH(repair_int8);
-  const auto quantize = HWY_DYNAMIC_DISPATCH(quantize_run);
   const TileKernel kernel = tile_kernel();
   const bool whole = g.output == Int8Output::s32, bytes = g.output >= Int8Output::s8;
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
-    repair({rows, width, base + column, any_zero ? zeros + column : nullptr, row_sums + row,
-            whole ? nullptr : scales + column},
+    repair({.rows = rows,
+            .width = width,
+            .base = base + column,
+            .zeros = any_zero ? zeros + column : nullptr,
+            .row_sums = row_sums + row,
+            .sums = g.a_zeros ? column_sums + column : nullptr,
+            .row_zeros = g.a_zeros ? g.a_zeros + row : nullptr,
+            .scales = whole ? nullptr : scales + column,
+            .row_scales = whole || !g.row_scales ? nullptr : g.row_scales + row},
            static_cast<int32_t*>(sums));
     const size_t columns = std::min(width, g.n - column);
     if (whole) {
@@ -207,10 +223,12 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
       tile.residual_row = static_cast<ptrdiff_t>(stride);
     }
     kernel.finish(tile, static_cast<float*>(sums), width);
-    const float low = g.output == Int8Output::s8 ? -128.0f : 0.0f;
+    const int32_t low = g.output == Int8Output::s8 ? -128 : 0;
+    const Quantizer quantizer{g.output_scale, g.output_zero, std::max(low, g.output_low),
+                              std::min(low + 255, g.output_high)};
     for (size_t r = 0; bytes && r < rows; ++r)
-      quantize(values + r * kPanelColumns, columns, g.output_scale, g.output_zero, low,
-               low + 255.0f, static_cast<uint8_t*>(g.c) + (row + r) * g.ldc + column);
+      quantize(quantizer, values + r * kPanelColumns, columns,
+               static_cast<uint8_t*>(g.c) + (row + r) * g.ldc + column);
   };
   unit_gemm({.m = g.m,
              .n = g.n,

@@ -75,6 +75,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.Activation", fused_activation},
     {"hologram.Attention", fused_attention},
     {"hologram.Conv", fused_conv},
+    {"hologram.ConvInteger", fused_conv_integer},
     {"hologram.FromBlocked", from_blocked},
     {"hologram.GlobalAveragePool", blocked_global_average},
     {"hologram.MatMul", fused_matmul},

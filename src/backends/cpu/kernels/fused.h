@@ -31,6 +31,7 @@ Dims blocked_dims(const Dims& plain);
 Status fused_activation(KernelContext& c);
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
+Status fused_conv_integer(KernelContext& c);
 Status fused_matmul_integer(KernelContext& c);
 Status fused_attention(KernelContext& c);
 Status fused_rotary(KernelContext& c);

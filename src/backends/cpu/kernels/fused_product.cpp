@@ -1,7 +1,11 @@
 // hologram.MatMul: rows of any tensor times one matrix, with its epilogue.
+#include <cmath>
+
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/kernels/fused.h"
 
 namespace hologram::kernels {
@@ -31,6 +35,73 @@ Status narrow_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b, in
   return {};
 }
 
+// B as codes of 4 or 8 bits.
+Status quantised_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
+  const int64_t bits = c.integer("bits"), group = c.integer("group");
+  if ((bits != 4 && bits != 8) || group < 0 || (bits == 4 && group % 8 != 0) ||
+      c.integer("packed") == 0)
+    return fail(ErrorCode::unsupported, "weights of {} bits in groups of {}", bits, group);
+  const dense::GemmBits narrow{.m = g.m,
+                               .form = {.k = g.k,
+                                        .n = g.n,
+                                        .bits = static_cast<unsigned>(bits),
+                                        .group = static_cast<size_t>(group),
+                                        .zeros = c.integer("zeros") != 0},
+                               .a = g.a,
+                               .lda = g.lda,
+                               .packed_b = b.data,
+                               .c = g.c,
+                               .ldc = g.ldc,
+                               .epilogue = g.epilogue};
+  if (b.bytes() != dense::packed_b_bits_bytes(narrow.form))
+    return fail(ErrorCode::shape_mismatch, "a matrix of {} bytes for {} x {} of {} bits", b.bytes(),
+                g.k, g.n, bits);
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_bits_scratch_bytes(narrow)));
+  dense::gemm_bits(narrow, scratch.data(), c.threads());
+  return {};
+}
+
+// Both operands as 8-bit integers: rows of A by a scale and a zero point of their own, which makes
+// a row's result independent of the others.
+Status dynamic_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
+  if (c.integer("packed") == 0 || b.bytes() != dense::packed_b_int8_bytes(g.k, g.n) ||
+      !c.has_input(4) || c.input(4).count() != static_cast<int64_t>(g.n))
+    return fail(ErrorCode::shape_mismatch, "{} bytes of 8-bit weights for {} x {}", b.bytes(), g.k,
+                g.n);
+  HOLOGRAM_TRY(auto bytes, c.scratch<uint8_t>(g.m * g.k));
+  HOLOGRAM_TRY(auto scales, c.scratch<float>(g.m));
+  HOLOGRAM_TRY(auto zeros, c.scratch<int32_t>(g.m));
+  c.threads().parallel_for(g.m, std::max<size_t>(1, 32768 / g.k), [&](size_t begin, size_t end) {
+    for (size_t row = begin; row < end; ++row) {
+      const float* values = g.a + row * g.lda;
+      const dense::Range range = dense::range_of(values, g.k);
+      // A row of zeros, or one that is not finite, must not divide by 0.
+      const float whole = (range.high - range.low) / 255.0f;
+      scales[row] = whole > 0 ? whole : 1.0f;
+      zeros[row] = static_cast<int32_t>(
+          std::nearbyint(std::min(std::max(-range.low / scales[row], 0.0f), 255.0f)));
+      dense::quantize({.scale = scales[row], .zero = zeros[row]}, values, g.k,
+                      bytes.data() + row * g.k);
+    }
+  });
+  const dense::GemmInt8 narrow{.m = g.m,
+                               .n = g.n,
+                               .k = g.k,
+                               .a = bytes.data(),
+                               .lda = g.k,
+                               .a_zeros = zeros.data(),
+                               .packed_b = b.data,
+                               .output = dense::Int8Output::f32,
+                               .c = g.c,
+                               .ldc = g.ldc,
+                               .scales = c.input(4).as<float>(),
+                               .row_scales = scales.data(),
+                               .epilogue = g.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_int8_scratch_bytes(narrow)));
+  dense::gemm_int8(narrow, scratch.data(), c.threads());
+  return {};
+}
+
 Status half_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_half_scratch_bytes(g)));
   dense::gemm_half(g, b.as<uint16_t>(), scratch.data(), c.threads());
@@ -45,8 +116,8 @@ uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, bool half)
 }  // namespace
 
 // Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed; packed as
-// `parts` bf16 values an element where that is not 0, or as f16. The result has A's shape with n
-// last, or `shape` where given.
+// `parts` bf16 values an element or as codes of `bits` bits where that is not 0, or as f16. The
+// result has A's shape with n last, or `shape` where given.
 Status fused_matmul(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1);
   const int64_t k = c.integer("k"), n = c.integer("n");
@@ -66,10 +137,10 @@ Status fused_matmul(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "{} rows of {} do not fill {}", rows, n,
                 dims.to_string());
   }
-  const bool half = b.dtype == DType::f16;
+  const bool codes = c.integer("bits") != 0, half = b.dtype == DType::f16;
   if (parts < 0 || parts > 2 || (parts != 0 && (!packed || half)) || (half && !packed))
     return fail(ErrorCode::unsupported, "a product of {} parts", parts);
-  if (b.bytes() != matrix_bytes(k, n, packed, parts, half))
+  if (!codes && b.bytes() != matrix_bytes(k, n, packed, parts, half))
     return fail(ErrorCode::shape_mismatch, "a matrix of {} bytes; {} x {} expected", b.bytes(), k,
                 n);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
@@ -87,6 +158,7 @@ Status fused_matmul(KernelContext& c) {
                 .ldc = static_cast<size_t>(n)};
   HOLOGRAM_TRY(g.epilogue, read_epilogue(c, 2, 3, n, y.count()));
   g.epilogue.alpha = static_cast<float>(c.number("alpha", 1));
+  if (codes) return c.integer("dynamic") != 0 ? dynamic_matmul(c, g, b) : quantised_matmul(c, g, b);
   if (parts != 0) return narrow_matmul(c, g, b, parts);
   if (half) return half_matmul(c, g, b);
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_scratch_bytes(g)));

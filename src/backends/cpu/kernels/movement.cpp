@@ -160,12 +160,20 @@ Status concat(KernelContext& c) {
     int64_t at = 0;
     for (size_t i = 0; i < c.input_count(); ++i) {
       const Tensor& in = c.input(i);
-      const int64_t run = in.dims[axis] * inner;
+      const int64_t run = in.dims[axis] * inner, step = dims[axis] * inner;
       if (run == 0) continue;
       c.threads().parallel_for(
           outer, std::max<int64_t>(1, 16 * 1024 / run), [&](size_t begin, size_t end) {
+            const T* from = in.as<T>();
+            T* to = out.as<T>() + at;
+            // A call for every element or two would cost more than the copies.
+            if (run < 8) {
+              for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
+                for (int64_t j = 0; j < run; ++j) to[k * step + j] = from[k * run + j];
+              return;
+            }
             for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
-              std::copy_n(in.as<T>() + k * run, run, out.as<T>() + k * dims[axis] * inner + at);
+              std::copy_n(from + k * run, run, to + k * step);
           });
       at += run;
     }

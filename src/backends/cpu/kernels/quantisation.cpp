@@ -3,12 +3,16 @@
 
 #include <cmath>
 
+#include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/softmax.h"
 #include "backends/cpu/kernels/unpacked.h"
 
 namespace hologram::kernels {
+
+namespace dense = backends::dense;
+
 namespace {
 
 bool is_small_float(DType type) { return type >= DType::f8e4m3fn && type <= DType::f4e2m1; }
@@ -82,10 +86,32 @@ void for_each(const Grid& g, ThreadPool& threads, const F& f) {
   });
 }
 
+bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
+
+// One f32 scale for a whole tensor of bytes: what most models have.
+bool is_plain(const KernelContext& c, const Grid& grid, DType floats, DType bytes) {
+  return grid.outer * grid.length == 1 && grid.inner_step == 0 && floats == DType::f32 &&
+         is_byte(bytes) && c.input(1).dtype == DType::f32 &&
+         (!c.has_input(2) || c.input(2).dtype == bytes);
+}
+int32_t zero_point(const KernelContext& c) {
+  if (!c.has_input(2)) return 0;
+  const Tensor& zero = c.input(2);
+  return zero.dtype == DType::i8 ? *zero.as<int8_t>() : *zero.as<uint8_t>();
+}
+
 Status quantize_linear(KernelContext& c) {
   const Tensor& x = c.input(0);
   HOLOGRAM_TRY(const Grid grid, make_grid(c));
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  if (is_plain(c, grid, x.dtype, y.dtype) && !c.attributes().has("precision")) {
+    const int32_t low = y.dtype == DType::i8 ? -128 : 0;
+    const dense::Quantizer q{*c.input(1).as<float>(), zero_point(c), low, low + 255};
+    c.threads().parallel_for(x.count(), 65536, [&](size_t begin, size_t end) {
+      dense::quantize(q, x.as<float>() + begin, end - begin, y.as<uint8_t>() + begin);
+    });
+    return {};
+  }
   HOLOGRAM_TRY(const auto values, as_floats(c, x));
   HOLOGRAM_TRY(const auto scales, as_floats(c, c.input(1)));
   std::span<const float> zeros;
@@ -112,6 +138,13 @@ Status dequantize_linear(KernelContext& c) {
   const Tensor& x = c.input(0);
   HOLOGRAM_TRY(const Grid grid, make_grid(c));
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  if (is_plain(c, grid, y.dtype, x.dtype)) {
+    c.threads().parallel_for(x.count(), 65536, [&](size_t begin, size_t end) {
+      dense::dequantize(x.as<uint8_t>() + begin, end - begin, x.dtype == DType::i8,
+                        *c.input(1).as<float>(), zero_point(c), y.as<float>() + begin);
+    });
+    return {};
+  }
   HOLOGRAM_TRY(const auto values, as_floats(c, x));
   HOLOGRAM_TRY(const auto scales, as_floats(c, c.input(1)));
   std::span<const float> zeros;
@@ -128,37 +161,16 @@ Status dequantize_linear(KernelContext& c) {
 Status dynamic_quantize_linear(KernelContext& c) {
   const Tensor& x = c.input(0);
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
-  // The range always has 0. In lanes, so that the loop runs in vectors.
-  constexpr int64_t kLanes = 16;
-  float lows[kLanes] = {}, highs[kLanes] = {};
   const float* values = x.as<float>();
-  const int64_t count = x.count(), whole = count / kLanes * kLanes;
-  for (int64_t i = 0; i < whole; i += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const float v = values[i + lane];
-      lows[lane] = v < lows[lane] ? v : lows[lane];
-      highs[lane] = v > highs[lane] ? v : highs[lane];
-    }
-  for (int64_t i = whole; i < count; ++i) {
-    lows[0] = std::min(lows[0], values[i]);
-    highs[0] = std::max(highs[0], values[i]);
-  }
-  const float low = *std::min_element(lows, lows + kLanes);
-  const float high = *std::max_element(highs, highs + kLanes);
+  const auto count = static_cast<size_t>(x.count());
+  const auto [low, high] = dense::range_of(values, count);  // it always has 0
   const float scale = (high - low) / 255.f;
   // All zeros: any scale will do, but not a division by zero.
   const float divisor = scale == 0 ? 1.f : scale;
   const float zero = std::nearbyint(std::clamp(-low / divisor, 0.f, 255.f));
-  uint8_t* bytes = y.as<uint8_t>();
-  c.threads().parallel_for(count, 16384, [&](size_t begin, size_t end) {
-    // Adding and subtracting 1.5 * 2^23 rounds to nearest, ties to even; quotients are within 255.
-    constexpr float kRound = 12582912.f;
-    for (size_t i = begin; i < end; ++i) {
-      float v = (values[i] / divisor + kRound) - kRound + zero;
-      v = v < 0.f ? 0.f : v;
-      v = v > 255.f ? 255.f : v;
-      bytes[i] = static_cast<uint8_t>(static_cast<int32_t>(v));
-    }
+  const dense::Quantizer quantizer{divisor, static_cast<int32_t>(zero), 0, 255};
+  c.threads().parallel_for(count, 65536, [&](size_t begin, size_t end) {
+    dense::quantize(quantizer, values + begin, end - begin, y.as<uint8_t>() + begin);
   });
   if (c.wants_output(1)) {
     HOLOGRAM_TRY(Tensor out, c.output(1, {}));

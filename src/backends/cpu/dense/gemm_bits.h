@@ -1,0 +1,59 @@
+// Products by weights of 4 or 8 bits: C = epilogue(A * B), A and C in f32, and
+//     B(k, column) = scale(group, column) * (code(k, column) - zero(group, column))
+// where a group is a run of rows of B that share a scale.
+//
+// The weights stay as small as they are stored until they are in registers, so that a few rows of A
+// cost what reading the codes costs. Rules of gemm.h hold: a result's bits depend neither on m, n
+// nor the number of threads. It is, group after group, scale * ((even + odd) - zero * sum of A),
+// where even and odd are chains of fused multiply-adds over every other k.
+//
+// packed: for each 32 columns, for each group: 32 scales, 32 zeros (where there are any), the codes
+//     8 bits: [k][32] signed bytes          4 bits: [k / 8][32] words of 8 codes, the first lowest
+// in one run, which a product reads from end to end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/dense/epilogue.h"
+#include "support/thread_pool.h"
+
+namespace hologram::backends::dense {
+
+// How a matrix is packed.
+struct BitsForm {
+  size_t k = 0, n = 0;
+  unsigned bits = 8;  // 4 or 8
+  size_t group = 0;   // rows that share a scale; 0: all. Of 4 bits a multiple of 8
+  bool zeros = false;
+
+  size_t group_rows() const { return group == 0 ? k : group; }
+  size_t groups() const { return (k + group_rows() - 1) / group_rows(); }
+};
+
+// What is packed. A code is a byte of its own, 0..255 or 0..15; a zero is a float in units of codes,
+// left out: 128 or 8, the middle of the codes.
+struct BitsWeights {
+  const uint8_t* codes = nullptr;  // (k, column) at [k * n + column]; transposed: [column * k + k]
+  bool transposed = false;
+  const float* scales = nullptr;  // [column][group]
+  const float* zeros = nullptr;   // the same, or null
+};
+
+struct GemmBits {
+  size_t m = 0;
+  BitsForm form;
+  const float* a = nullptr;  // m x k, rows `lda` floats apart
+  size_t lda = 0;
+  const std::byte* packed_b = nullptr;  // 64-byte aligned, from pack_b_bits with the same form
+  float* c = nullptr;
+  size_t ldc = 0;
+  Epilogue epilogue;
+};
+
+size_t packed_b_bits_bytes(const BitsForm& form);
+void pack_b_bits(const BitsForm& form, const BitsWeights& weights, std::byte* packed);
+size_t gemm_bits_scratch_bytes(const GemmBits& gemm);
+void gemm_bits(const GemmBits& gemm, std::byte* scratch, ThreadPool& pool);
+
+}  // namespace hologram::backends::dense

@@ -1,0 +1,110 @@
+#include "backends/cpu/dense/gemm_bits.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/dense/testing.h"
+
+namespace hologram::backends::dense {
+namespace {
+
+struct Trial {
+  BitsForm form;
+  bool transposed;
+  std::vector<uint8_t> codes;
+  std::vector<float> scales, zeros, a, bias;
+  AlignedBytes packed;
+
+  Trial(size_t m, BitsForm f, bool transposed) : form(f), transposed(transposed) {
+    uint32_t seed = 7;
+    for (size_t i = 0; i < form.k * form.n; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      codes.push_back(static_cast<uint8_t>(form.bits == 8 ? seed >> 24 : seed >> 28));
+    }
+    scales = random_values(form.n * form.groups(), 3, 0.001f, 0.01f);
+    if (form.zeros)
+      for (size_t i = 0; i < scales.size(); ++i)
+        zeros.push_back(static_cast<float>(form.bits == 8 ? i % 256 : i % 16));
+    a = random_values(m * (form.k + 3), 5);
+    bias = random_values(form.n, 9);
+    packed = poisoned_scratch(packed_b_bits_bytes(form));
+    pack_b_bits(form,
+                {.codes = codes.data(),
+                 .transposed = transposed,
+                 .scales = scales.data(),
+                 .zeros = form.zeros ? zeros.data() : nullptr},
+                packed.data());
+  }
+  long double weight(size_t k, size_t j) const {
+    const uint8_t code = codes[transposed ? j * form.k + k : k * form.n + j];
+    const size_t at = j * form.groups() + k / form.group_rows();
+    const float zero = form.zeros ? zeros[at] : form.bits == 8 ? 128.0f : 8.0f;
+    return (static_cast<long double>(code) - zero) * scales[at];
+  }
+  std::vector<float> run(size_t m, ThreadPool& pool, size_t first = 0) const {
+    std::vector<float> c(m * (form.n + 2), NAN);
+    GemmBits g{.m = m,
+               .form = form,
+               .a = a.data() + first * (form.k + 3),
+               .lda = form.k + 3,
+               .packed_b = packed.data(),
+               .c = c.data(),
+               .ldc = form.n + 2};
+    g.epilogue.bias = bias.data();
+    g.epilogue.activation = Activation::relu;
+    AlignedBytes scratch = poisoned_scratch(gemm_bits_scratch_bytes(g));
+    gemm_bits(g, scratch.data(), pool);
+    return c;
+  }
+};
+
+std::vector<BitsForm> forms() {
+  std::vector<BitsForm> all;
+  for (unsigned bits : {4u, 8u})
+    for (size_t group : {size_t{0}, size_t{16}, size_t{32}})
+      for (size_t k : {1, 8, 31, 96, 101})
+        for (size_t n : {1, 32, 45})
+          for (bool zeros : {false, true}) all.push_back({k, n, bits, group, zeros});
+  return all;
+}
+
+TEST(GemmBits, IsTheProductByWhatTheCodesStandFor) {
+  ThreadPool pool(2);
+  for_each_level([&] {
+    for (const BitsForm& form : forms())
+      for (size_t m : {1, 2, 7}) {
+        const Trial trial(m, form, form.n % 2 == 1);
+        const auto c = trial.run(m, pool);
+        for (size_t i = 0; i < m; ++i)
+          for (size_t j = 0; j < form.n; ++j) {
+            long double sum = trial.bias[j], size = std::abs(trial.bias[j]);
+            for (size_t k = 0; k < form.k; ++k) {
+              const long double x = trial.a[i * (form.k + 3) + k], w = trial.weight(k, j);
+              sum += x * w;
+              // Codes are multiplied before the zero is taken off.
+              size += std::abs(x) * (form.bits == 8 ? 256 : 16) *
+                      trial.scales[j * form.groups() + k / form.group_rows()];
+            }
+            ASSERT_NEAR(c[i * (form.n + 2) + j], std::max(sum, 0.0L), size * 1e-6)
+                << form.bits << " bits, " << m << " x " << form.k << " x " << form.n << " group "
+                << form.group << " at " << i << ", " << j;
+          }
+      }
+  });
+}
+
+TEST(GemmBits, SameBitsForEveryBatchAndThreadCount) {
+  ThreadPool one(1), three(3);
+  for (const BitsForm form : {BitsForm{288, 517, 4, 32, true}, BitsForm{288, 517, 8, 0, true}}) {
+    const Trial trial(9, form, false);
+    const auto all = trial.run(9, three);
+    EXPECT_EQ(std::memcmp(all.data(), trial.run(9, one).data(), 9 * 519 * sizeof(float) - 8), 0);
+    for (size_t i = 0; i < 9; ++i) {
+      const auto row = trial.run(1, one, i);
+      EXPECT_EQ(std::memcmp(row.data(), all.data() + i * 519, 517 * sizeof(float)), 0) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hologram::backends::dense
