@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -71,7 +72,10 @@ class Fuser {
         (zero && (!is_byte(zero->dtype) || (zero->count() != 1 && zero->count() != n))))
       return false;
     for (int64_t i = 0; i < n; ++i) {
-      w.scales.push_back(scale->as<float>()[scale->count() == 1 ? 0 : i]);
+      float value;  // large constants of a file may lie askew
+      std::memcpy(&value, scale->data + (scale->count() == 1 ? 0 : i) * sizeof(value),
+                  sizeof(value));
+      w.scales.push_back(value);
       w.zeros.push_back(zero ? byte_at(*zero, zero->count() == 1 ? 0 : i) : 0);
     }
     return true;

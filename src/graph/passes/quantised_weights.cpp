@@ -37,10 +37,13 @@ Result<Tensor> codes_of(const Tensor& t) {
 Result<std::optional<QuantisedMatrix>> matrix_of(const Graph& graph, const Node& node,
                                                  bool transposed) {
   const Tensor* x = constant_of(graph, node.inputs[0]);
-  const Tensor* scale = constant_of(graph, node.inputs[1]);
+  const Tensor* stored = constant_of(graph, node.inputs[1]);
   const Tensor* zero = constant_of(graph, node.input(2));
-  if (!x || !scale || (node.input(2) != kNoValue && !zero) || x->dims.rank() != 2 ||
-      x->count() == 0 || scale->dtype != DType::f32 || !is_f32(graph, node.outputs[0]))
+  if (!x || !stored) return std::nullopt;
+  HOLOGRAM_TRY(const Tensor aligned, stored->clone());  // see onnx/tensor.cpp
+  const Tensor* scale = &aligned;
+  if ((node.input(2) != kNoValue && !zero) || x->dims.rank() != 2 || x->count() == 0 ||
+      scale->dtype != DType::f32 || !is_f32(graph, node.outputs[0]))
     return std::nullopt;
   QuantisedMatrix m{.k = x->dims[transposed ? 1 : 0],
                     .n = x->dims[transposed ? 0 : 1],
