@@ -11,6 +11,7 @@
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/movement.h"
 #include "backends/cpu/dense/normalize.h"
@@ -86,6 +87,31 @@ void bench_gemv(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool
       "GB/s", t);
 }
 
+// By weights of 4 or 8 bits: what counts as read is the packed matrix, scales and all.
+void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bits, size_t group,
+                     ThreadPool& pool) {
+  if (!wanted(name)) return;
+  GemmBits g{.m = m, .form = {.k = k, .n = n, .bits = bits, .group = group}, .lda = k, .ldc = n};
+  const size_t bytes = packed_b_bits_bytes(g.form),
+               ring = std::max<size_t>((size_t{256} << 20) / bytes, 1);
+  // Scales must be numbers, or sums slow down: what a real matrix packs to, over and over.
+  const std::vector<uint8_t> codes(k * n, 5);
+  const std::vector<float> scales(n * g.form.groups(), 0.01f);
+  Floats a(m * k), c(m * n), b(ring * bytes / 4);
+  for (size_t i = 0; i < ring; ++i)
+    pack_b_bits(g.form, {.codes = codes.data(), .scales = scales.data()},
+                b.bytes.data() + i * bytes);
+  g.a = a.data();
+  g.c = c.data();
+  size_t turn = 0;
+  const auto run = [&] {
+    g.packed_b = b.bytes.data() + turn++ % ring * bytes;
+    gemm_bits(g, nullptr, pool);
+  };
+  row(fmt::format("{} int{}", name, bits), fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()),
+      static_cast<double>(bytes), "GB/s", measure(run, read_ceiling, 1.0, pool.size() == 1));
+}
+
 void gemm_table(ThreadPool& one, ThreadPool& two) {
   bench_gemm("gemm square", 512, 512, 512, one);
   bench_gemm("gemm bert up", 128, 3072, 768, one);
@@ -108,6 +134,12 @@ void gemm_table(ThreadPool& one, ThreadPool& two) {
   for (size_t m : {1, 2, 4, 8}) bench_gemv("gemv gpt2", m, 3072, 768, one);
   bench_gemv("gemv llama", 1, 4096, 4096, one);
   bench_gemv("gemv llama", 1, 4096, 4096, two);
+  for (unsigned bits : {8u, 4u}) {
+    const size_t group = bits == 4 ? 32 : 0;
+    bench_gemv_bits("gemv gpt2", 1, 3072, 768, bits, group, one);
+    for (size_t m : {1, 2, 4}) bench_gemv_bits("gemv llama", m, 4096, 4096, bits, group, one);
+    bench_gemv_bits("gemv llama", 1, 4096, 4096, bits, group, two);
+  }
 }
 
 void bench_conv(const std::string& name, size_t in, size_t out, size_t size, size_t kernel,

@@ -49,6 +49,7 @@ void add_demo(Commands& commands);
 void add_kernels(Commands& commands);
 void add_key(Commands& commands);
 void add_model_commands(Commands& commands);
+void add_quantize(Commands& commands);
 void add_trust(Commands& commands);
 
 }  // namespace hologram::cli

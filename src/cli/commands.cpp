@@ -4,6 +4,7 @@ namespace hologram::cli {
 
 void add_all_commands(Commands& commands) {
   add_model_commands(commands);
+  add_quantize(commands);
   add_inspect(commands);
   add_export(commands);
   add_kernels(commands);

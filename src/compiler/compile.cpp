@@ -16,6 +16,7 @@
 #include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/fold_patterns.h"
 #include "graph/passes/fold_rotary.h"
+#include "graph/passes/fold_rotary_pairs.h"
 #include "graph/passes/fuse_attention.h"
 #include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/fuse_epilogue_integer.h"
@@ -128,6 +129,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     return clean();
   }));
   HOLOGRAM_CHECK(optimisation("fuse attention", [&]() -> Status {
+    graph::fold_rotary_pairs(graph);
     HOLOGRAM_CHECK(graph::fold_rotary(graph));
     HOLOGRAM_CHECK(graph::fuse_attention(graph));
     return clean();

@@ -72,13 +72,12 @@ struct Source {
   static Result<std::unique_ptr<Source>> open(const fs::path& path) {
     HOLOGRAM_TRY(FileMap map, FileMap::open(path));
     auto file = std::make_shared<FileMap>(std::move(map));
-    auto source = std::make_unique<Source>(
-        Source{file, {}, TensorReader(file, path.has_parent_path() ? path.parent_path() : "."), {}, {}});
+    auto source = std::make_unique<Source>(Source{
+        file, {}, TensorReader(file, path.has_parent_path() ? path.parent_path() : "."), {}, {}});
     source->model = read_model_proto(source->bytes());
     if (!source->model.has_graph)
       return fail(ErrorCode::corrupt, "not an ONNX model: it has no graph");
-    for (const TensorProto& t : source->model.graph.initializers)
-      source->initializers[t.name] = &t;
+    for (const TensorProto& t : source->model.graph.initializers) source->initializers[t.name] = &t;
     count_uses(source->model.graph, source->uses);
     return source;
   }
@@ -179,10 +178,11 @@ class Writer {
       }
     }
     if (out.size() > kLargestFile)
-      return fail(ErrorCode::unsupported,
-                  "the quantised model has {} bytes; an ONNX file holds 2 GB at most. Write a .holo "
-                  "archive by compiling with --precision int8 instead",
-                  out.size());
+      return fail(
+          ErrorCode::unsupported,
+          "the quantised model has {} bytes; an ONNX file holds 2 GB at most. Write a .holo "
+          "archive by compiling with --precision int8 instead",
+          out.size());
     return out;
   }
 
@@ -195,8 +195,8 @@ class Writer {
     while (from.next()) {
       if (from.tag() == kNode) {
         const auto view = from.get_view();
-        HOLOGRAM_CHECK(write_node(graph, {view.data(), view.size()},
-                                  source_.model.graph.nodes[index++]));
+        HOLOGRAM_CHECK(
+            write_node(graph, {view.data(), view.size()}, source_.model.graph.nodes[index++]));
       } else if (from.tag() == kInput) {
         const auto view = from.get_view();
         listed.add_bytes(kInput, view.data(), view.size());
@@ -291,8 +291,7 @@ class Writer {
       float& l = largest[one ? 0 : i / inner % count];
       l = std::max(l, std::abs(t.as<float>()[i]));
     }
-    for (float& l : largest)
-      l = l >= 127 * std::numeric_limits<float>::min() ? l / 127.0f : 1.0f;
+    for (float& l : largest) l = l >= 127 * std::numeric_limits<float>::min() ? l / 127.0f : 1.0f;
     return largest;
   }
 
@@ -310,8 +309,7 @@ class Writer {
       if (!std::isfinite(v))
         return fail(ErrorCode::invalid_argument,
                     "weights '{}' are not all finite; leave their node out with --skip", target.w);
-    const std::vector<float> scales =
-        scales_of(t, target.axis, source_.opset() < kOpsetWithAxis);
+    const std::vector<float> scales = scales_of(t, target.axis, source_.opset() < kOpsetWithAxis);
     const int64_t inner = t.dims.product(target.axis + 1, t.dims.rank());
     std::vector<int8_t> codes(t.count());
     for (int64_t i = 0; i < t.count(); ++i) {
@@ -322,8 +320,8 @@ class Writer {
     const std::vector<int64_t> dims =
         scales.size() == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{t.dims[target.axis]};
     const std::vector<int8_t> zeros(scales.size(), 0);
-    const std::string base = made.substr(0, made.find("_dequantized")) +
-                             (target.axis == 0 ? "" : "_columns");
+    const std::string base =
+        made.substr(0, made.find("_dequantized")) + (target.axis == 0 ? "" : "_columns");
     add_tensor(base + "_quantized", kInt8, target.weights->dims, as_bytes(codes));
     add_tensor(base + "_scale", kFloat, dims, as_bytes(scales));
     add_tensor(base + "_zero_point", kInt8, dims, as_bytes(zeros));
@@ -394,10 +392,9 @@ class Writer {
   Status copy_tensor(pbf_writer& graph, const TensorProto& t) {
     if (t.external || t.raw) {
       HOLOGRAM_TRY(const Tensor tensor, source_.tensors.read(t));
-      graph.add_message(kInitializer,
-                        tensor_message(t.name, t.data_type, t.dims,
-                                       {reinterpret_cast<const char*>(tensor.data),
-                                        static_cast<size_t>(tensor.bytes())}));
+      graph.add_message(kInitializer, tensor_message(t.name, t.data_type, t.dims,
+                                                     {reinterpret_cast<const char*>(tensor.data),
+                                                      static_cast<size_t>(tensor.bytes())}));
       return {};
     }
     // Elements in typed fields: the message is found again by its name.
@@ -417,10 +414,10 @@ class Writer {
   Source& source_;
   const std::set<std::string>& skip_;
   const std::map<std::string, ActivationRange>& ranges_;
-  std::map<std::string, std::string> activations_;            // by their names: dequantised ones
-  std::map<std::string, std::vector<float>> weight_scales_;   // by the dequantised name
-  std::map<std::string, size_t> replaced_;                    // readers that an initializer lost
-  std::vector<std::pair<std::string, std::string>> made_;     // initializers, as messages
+  std::map<std::string, std::string> activations_;           // by their names: dequantised ones
+  std::map<std::string, std::vector<float>> weight_scales_;  // by the dequantised name
+  std::map<std::string, size_t> replaced_;                   // readers that an initializer lost
+  std::vector<std::pair<std::string, std::string>> made_;    // initializers, as messages
 };
 
 template <typename Body>
@@ -461,14 +458,15 @@ Result<QuantisationPlan> plan_quantisation(const fs::path& path,
       if (seen.insert(target.x).second) plan.activations.push_back(target.x);
     }
     if (!unknown.empty())
-      return fail(ErrorCode::not_found, "the model has no node '{}' to skip; hologram inspect shows them",
+      return fail(ErrorCode::not_found,
+                  "the model has no node '{}' to skip; hologram inspect shows them",
                   *unknown.begin());
     if (plan.nodes == 0)
       return fail(ErrorCode::invalid_argument,
                   "nothing to quantise: no Conv, MatMul or Gemm by f32 initializers{}",
-                  plan.kept.empty() ? ""
-                                    : fmt::format(" ('{}': {})", plan.kept[0].node,
-                                                  plan.kept[0].reason));
+                  plan.kept.empty()
+                      ? ""
+                      : fmt::format(" ('{}': {})", plan.kept[0].node, plan.kept[0].reason));
     if (plan.opset < kOldestOpset)
       return fail(ErrorCode::unsupported,
                   "opset {}: QuantizeLinear came with opset {}. Convert the model first, for "

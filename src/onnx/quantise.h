@@ -1,9 +1,9 @@
 // Quantise: an ONNX model in f32 -> the same model with QuantizeLinear and DequantizeLinear around
 // the operands of its convolutions and products, weights stored as 8-bit integers.
 //
-// Weights are symmetric, a scale a filter or column (one for all before opset 13, which had no axis);
-// activations u8 with a zero point; the bias of a convolution i32 in units of both scales. What is
-// not quantised is copied byte for byte; external data is taken into the file.
+// Weights are symmetric, a scale a filter or column (one for all before opset 13, which had no
+// axis); activations u8 with a zero point; the bias of a convolution i32 in units of both scales.
+// What is not quantised is copied byte for byte; external data is taken into the file.
 #pragma once
 
 #include <filesystem>

@@ -9,6 +9,8 @@ shift 2
 architectures=()
 [ ! -d "$folder/architectures" ] || architectures=(--architectures "$folder/architectures")
 "$bin/hologram-models" "$here/models.json" --packages "$folder" "${architectures[@]}" "$@"
+echo "quantised models"
+"$here/quantize.sh" "$bin" "$folder"
 echo "examples/speech"
 "$here/../../examples/speech/run.sh" "$bin" "$folder"
 echo "examples/ocr"

@@ -172,6 +172,7 @@ void add_dense(OperatorTable& table) {
       "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is, parts:i",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
+  add("RotaryPairs", "", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
   const auto add_integer = [&](const char* name, const std::string& attributes, InferFunction f) {
     table.add(name, "hologram")
         .signature(

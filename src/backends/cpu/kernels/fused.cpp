@@ -82,6 +82,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.MatMulInteger", fused_matmul_integer},
     {"hologram.Pool", blocked_pool},
     {"hologram.Rotary", fused_rotary},
+    {"hologram.RotaryPairs", fused_rotary_pairs},
     {"hologram.Scale", blocked_scale},
     {"hologram.ToBlocked", to_blocked},
 };

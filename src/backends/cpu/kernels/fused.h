@@ -35,6 +35,7 @@ Status fused_conv_integer(KernelContext& c);
 Status fused_matmul_integer(KernelContext& c);
 Status fused_attention(KernelContext& c);
 Status fused_rotary(KernelContext& c);
+Status fused_rotary_pairs(KernelContext& c);
 Status to_blocked(KernelContext& c);
 Status from_blocked(KernelContext& c);
 Status blocked_pool(KernelContext& c);

@@ -1,0 +1,60 @@
+"""A small network and samples for the test of `hologram quantize`. usage: make_quantize_models.py FOLDER"""
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx import TensorProto as T
+
+folder = sys.argv[1]
+random = np.random.default_rng(3)
+node = helper.make_node
+
+
+def weight(name, *shape):
+    depth = np.prod(shape[1:]) if len(shape) > 2 else shape[0]
+    # Channels of very different size: what one scale for all would lose.
+    size = 10.0 ** random.uniform(-1, 1, shape[0] if len(shape) > 2 else shape[-1])
+    size = size.reshape([-1] + [1] * (len(shape) - 1)) if len(shape) > 2 else size
+    return numpy_helper.from_array((random.standard_normal(shape) * size / depth ** 0.5).astype(np.float32), name)
+
+
+def value(name, shape, dtype=T.FLOAT):
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def network(opset, listed=False):
+    nodes = [node("Conv", ["x", "w1", "b1"], ["c1"], name="first", pads=[1, 1, 1, 1]), node("Relu", ["c1"], ["r1"]),
+             node("Conv", ["r1", "w2"], ["c2"], name="depth", pads=[1, 1, 1, 1], group=16),
+             node("Conv", ["c2", "w3"], ["c3"], name="point"), node("Add", ["c3", "r1"], ["s"]),
+             node("Relu", ["s"], ["r2"]), node("GlobalAveragePool", ["r2"], ["p"]), node("Flatten", ["p"], ["f"]),
+             node("Gemm", ["f", "w4", "b4"], ["y"], name="head", transB=1)]
+    weights = [weight("w1", 16, 3, 3, 3), weight("w2", 16, 1, 3, 3), weight("w3", 16, 16, 1, 1), weight("w4", 10, 16),
+               numpy_helper.from_array(random.standard_normal(16).astype(np.float32), "b1"),
+               numpy_helper.from_array(random.standard_normal(10).astype(np.float32), "b4")]
+    inputs = [value("x", ["n", 3, 12, 12])] + ([value(w.name, list(w.dims)) for w in weights] if listed else [])
+    graph = helper.make_graph(nodes, "network", inputs, [value("y", ["n", 10])], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 3 if listed else 8
+    return model
+
+
+onnx.save(network(17), f"{folder}/network.onnx")
+onnx.save(network(11, True), f"{folder}/old.onnx")
+onnx.save(network(9), f"{folder}/ancient.onnx")
+# Weights in a file of their own.
+onnx.save(network(17), f"{folder}/external.onnx", save_as_external_data=True, location="external.bin", size_threshold=0)
+graph = helper.make_graph([node("Relu", ["x"], ["y"])], "none", [value("x", [2])], [value("y", [2])])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), f"{folder}/nothing.onnx")
+
+for name in ("samples", "npy", "pb/0", "empty", "wrong"):
+    os.makedirs(f"{folder}/{name}")
+for i in range(6):
+    x = random.standard_normal((2, 3, 12, 12)).astype(np.float32)
+    np.savez(f"{folder}/samples/{i}.npz", x=x)
+    np.save(f"{folder}/npy/{i}.npy", x)
+np.savez(f"{folder}/wrong/0.npz", z=x)
+with open(f"{folder}/pb/0/input_0.pb", "wb") as f:
+    f.write(numpy_helper.from_array(x, "x").SerializeToString())
+np.save(f"{folder}/x.npy", x)
