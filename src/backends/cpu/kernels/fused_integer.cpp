@@ -104,6 +104,11 @@ Status fused_conv_integer(KernelContext& c) {
       weights[0] % groups != 0 || x.dims[1] != weights[1] * groups)
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), weights.to_string(), groups);
+  // Each is small enough; so must they be together, or what is computed from them wraps.
+  int64_t count = 1;
+  for (const int64_t d : weights)
+    if (__builtin_mul_overflow(count, d, &count) || count > (int64_t{1} << 40))
+      return fail(ErrorCode::resource_exhausted, "weights {}", weights.to_string());
   const Dims area(std::span(x.dims.begin() + 2, rank - 2));
   const Dims kernel(std::span(weights.begin() + 2, rank - 2));
   HOLOGRAM_TRY(const Window window, make_window(c, area, kernel, false));
