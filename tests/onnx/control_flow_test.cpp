@@ -1,6 +1,8 @@
 // Loop and Scan at their edges.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "run_model.h"
 #include "tests/error/onnx_bytes.h"
 
@@ -41,6 +43,27 @@ TEST(Loop, RunsAsOftenAsItSays) {
   EXPECT_THAT(elements<float>((*out)[0]), ElementsAre(8, 16));
   EXPECT_EQ((*out)[1].tensor.dims, Dims({3, 1}));
   EXPECT_THAT(elements<float>((*out)[1]), ElementsAre(0, 10, 20));
+}
+
+TEST(Loop, EveryTurnDrawsOtherNumbers) {
+  const std::string body =
+      graph_text({{node({"RandomUniformLike", {"s"}, {"r"}}), node({"Identity", {"c"}, {"go"}}),
+                   node({"Identity", {"s"}, {"t"}})},
+                  {value("i", kInt64, {}), value("c", kBool, {}), value("s", kFloat, {2})},
+                  {value("go", kBool, {}), value("t", kFloat, {2}), value("r", kFloat, {2})},
+                  {}});
+  const std::string bytes = model(
+      graph_text({{node({"Loop", {"m", "", "x"}, {"y", "all"}, {graph_attribute("body", body)}})},
+                  {value("m", kInt64, {}), value("x", kFloat, {2})},
+                  {value("y", kFloat, {2}), value("all", kFloat, {-99})},
+                  {}}));
+  const std::vector<Value> given_inputs = {given<int64_t>({}, {50}), given<float>({2}, {1, 2})};
+  const auto out = run_model(bytes, given_inputs), again = run_model(bytes, given_inputs);
+  ASSERT_TRUE(out.has_value()) << out.error().to_string();
+  const auto drawn = elements<float>((*out)[1]);
+  ASSERT_EQ(drawn.size(), 100u);
+  EXPECT_EQ(std::set<float>(drawn.begin(), drawn.end()).size(), 100u);
+  EXPECT_EQ(drawn, elements<float>((*again)[1]));  // the same in every run
 }
 
 TEST(Loop, MayNotRunAtAll) {

@@ -140,6 +140,7 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
     body->value(plan.inputs[0]) = Value(counter);
     body->value(plan.inputs[1]) = Value(proceed);
     for (size_t i = 0; i < carried; ++i) body->value(plan.inputs[2 + i]) = state[i];
+    const Turn turn(context, trip);
     HOLOGRAM_CHECK(body->run(context));
     HOLOGRAM_TRY(going, condition(body->value(plan.outputs[0])));
     // The next iteration uses the body's memory again.
@@ -198,6 +199,7 @@ Status scan_once(Frame& body, const LoadedStep& step, RunContext& context,
       HOLOGRAM_TRY(Tensor part, element(scanned[i], axes[i], backward ? length - 1 - trip : trip));
       body.value(plan.inputs[states.size() + i]) = Value(std::move(part));
     }
+    const Turn turn(context, trip);
     HOLOGRAM_CHECK(body.run(context));
     for (size_t i = 0; i < states.size(); ++i) {
       HOLOGRAM_TRY(states[i], body.value(plan.outputs[i]).clone());
@@ -238,6 +240,7 @@ Status run_batched_scan(Frame& frame, const LoadedStep& step, RunContext& contex
     const int64_t limit = lengths ? lengths->as<int64_t>()[b] : longest;
     if (limit < 0) return fail(ErrorCode::out_of_range, "sequence length {}", limit);
     std::vector<std::vector<Value>> collected(plan.outputs.size() - state_count);
+    const Turn turn(context, b);
     HOLOGRAM_CHECK(scan_once(body, step, context, states, scanned, limit, collected));
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (i < state_count) {
@@ -309,6 +312,7 @@ Status run_sequence_map(Frame& frame, const LoadedStep& step, RunContext& contex
                     value.sequence->size());
       body->value(plan.inputs[i]) = value.is_sequence() ? (*value.sequence)[at] : value;
     }
+    const Turn turn(context, static_cast<int64_t>(at));
     HOLOGRAM_CHECK(body->run(context));
     for (size_t i = 0; i < results.size(); ++i) {
       HOLOGRAM_TRY(Value part, body->value(plan.outputs[i]).clone());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "support/hash.h"
+
 namespace hologram::runtime {
 
 using kernels::Dims;
@@ -194,13 +196,30 @@ Status Frame::run_program(const LoadedStep& step, RunContext& context) {
   return status;
 }
 
+// The attributes of a random step in a turn of a loop after the first: another seed, made of the
+// step's and the turn.
+kernels::Attributes reseeded(const kernels::Attributes& from, uint64_t turn) {
+  kernels::Attributes attributes = from;
+  const kernels::Attribute* seed = from.find("seed");
+  const double given = !seed ? 0
+                       : seed->kind == kernels::Attribute::Kind::number
+                           ? seed->number
+                           : static_cast<double>(seed->integer);
+  const uint64_t mixed = hash64(std::as_bytes(std::span(&given, 1)), turn);
+  attributes.set("seed", static_cast<double>(static_cast<uint32_t>(mixed)));
+  return attributes;
+}
+
 Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   inputs_.clear();
   for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? left_out() : values_[id]);
   outputs_.assign(step.outputs.size(), Value());
   StepMemory memory(*this, step, context.scratch);
-  kernels::KernelContext kernel(inputs_, outputs_, step.output_types, step.attributes, memory,
-                                *context.threads);
+  const bool other_seed = step.random && context.turn != 0;
+  const kernels::Attributes mine =
+      other_seed ? reseeded(step.attributes, context.turn) : kernels::Attributes();
+  kernels::KernelContext kernel(inputs_, outputs_, step.output_types,
+                                other_seed ? mine : step.attributes, memory, *context.threads);
   Status status = kernels::run_kernel(*step.kernel, kernel);
   context.scratch.reset();
   HOLOGRAM_CHECK(std::move(status));

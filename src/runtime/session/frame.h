@@ -37,6 +37,24 @@ struct RunContext {
   ThreadPool* threads = nullptr;
   Scratch scratch;
   Profile* profile = nullptr;  // null: times are not taken
+  // Which turn of which loops: random steps draw other numbers in each. 0 outside of loops and in
+  // their first turns.
+  uint64_t turn = 0;
+};
+
+// A turn of a loop, for as long as this lives.
+class Turn {
+ public:
+  Turn(RunContext& context, int64_t index) : context_(context), around_(context.turn) {
+    context.turn = around_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
+  }
+  ~Turn() { context_.turn = around_; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  RunContext& context_;
+  const uint64_t around_;
 };
 
 class Frame {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/view.h"
 #include "isa/binary.h"
 #include "runtime/session/flat.h"
@@ -37,6 +38,12 @@ PortDims port_dims(const archive::Type* type) {
 }
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+
+// Its attribute "seed" decides what it draws.
+bool is_random(const kernels::Kernel& kernel) {
+  const std::span<const kernels::Kernel> all = kernels::random_kernels();
+  return &kernel >= all.data() && &kernel < all.data() + all.size();
+}
 
 class Loader {
  public:
@@ -182,6 +189,7 @@ class Loader {
           return fail(ErrorCode::unsupported,
                       "this runtime has no kernel '{}'; compile the model with the same version",
                       step.label);
+        step.random = is_random(*step.kernel);
         break;
       case archive::StepKind::control:
         step.control = step.label == "If"            ? Control::if_

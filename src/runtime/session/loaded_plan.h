@@ -40,6 +40,7 @@ struct LoadedStep {
   const kernels::Kernel* kernel = nullptr;
   const kernels::Pointwise* program = nullptr;
   Control control = Control::none;
+  bool random = false;  // draws from a seed
   Ids inputs, outputs, release;
   std::span<const DType> output_types;
   const archive::Step* from = nullptr;
