@@ -2,11 +2,13 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "archive/archive.h"
 #include "archive/kernels.h"
 #include "cli/command.h"
 #include "cli/inspect/text.h"
+#include "holotensor/reader.h"
 #include "holotensor/safetensors.h"
 #include "support/file.h"
 
@@ -32,6 +34,36 @@ void name_constants(const archive::Plan& plan, std::map<int32_t, std::string>& n
           if (subplan->plan()) name_constants(*subplan->plan(), names);
 }
 
+// Constants that lie as HoloTensor fragments, decoded one at a time, as well as they are stored.
+class StoredWeights {
+ public:
+  static Result<StoredWeights> open(const archive::Archive& archive) {
+    StoredWeights weights;
+    if (archive.weights().empty()) return weights;
+    HOLOGRAM_TRY(weights.reader_,
+                 holotensor::Reader::from_memory({archive.weights(), archive.owner()}));
+    return weights;
+  }
+  // `size`: of the constant in the plan.
+  Result<std::vector<std::byte>> decode(int32_t tensor, DType type, uint64_t size) const {
+    using holotensor::QualityTarget;
+    if (!reader_ || static_cast<size_t>(tensor) >= reader_->tensors().size())
+      return fail(ErrorCode::corrupt, "a constant that the weights do not hold");
+    const holotensor::TensorInfo& info = reader_->tensors()[static_cast<size_t>(tensor)];
+    const holotensor::Quality& best = info.curve.back();
+    const auto target = best.exact ? QualityTarget::lossless() : QualityTarget::nmse(best.nmse);
+    HOLOGRAM_TRY(const auto decoder, reader_->decode_to_quality(info, target));
+    HOLOGRAM_TRY(auto bytes, decoder.reconstruct(type));
+    if (bytes.size() != size)
+      return fail(ErrorCode::corrupt, "tensor '{}' has {} bytes; the plan says {}", info.name,
+                  bytes.size(), size);
+    return bytes;
+  }
+
+ private:
+  std::optional<holotensor::Reader> reader_;
+};
+
 // Constants with unique names. What safetensors has no type for goes as bytes, or into the
 // metadata: "type:NAME" says what the bytes are, "strings:NAME" is a JSON list.
 Status export_constants(const archive::Archive& archive, const fs::path& path) {
@@ -39,7 +71,8 @@ Status export_constants(const archive::Archive& archive, const fs::path& path) {
   std::map<int32_t, std::string> names;
   name_constants(*archive.model().plan(), names);
   std::vector<holotensor::SafetensorsEntry> entries;
-  std::vector<std::span<const std::byte>> bytes;
+  HOLOGRAM_TRY(const StoredWeights weights, StoredWeights::open(archive));
+  std::vector<const archive::Constant*> written;
   holotensor::SafetensorsMetadata metadata{{"format", "hologram"}};
   std::map<std::string, int> used;
   const auto* constants = archive.model().constants();
@@ -51,10 +84,6 @@ Status export_constants(const archive::Archive& archive, const fs::path& path) {
     const auto type = static_cast<DType>(constant.dtype());
     std::vector<int64_t> shape;
     if (constant.dims()) shape.assign(constant.dims()->begin(), constant.dims()->end());
-    if (constant.tensor() >= 0)
-      return fail(ErrorCode::unsupported,
-                  "the weights of this archive are HoloTensor fragments: compile the model without "
-                  "--weights to export them");
     if (type == DType::string) {
       nlohmann::json texts = nlohmann::json::array();
       if (constant.strings())
@@ -63,17 +92,25 @@ Status export_constants(const archive::Archive& archive, const fs::path& path) {
           texts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
       continue;
     }
-    const auto part = archive.constants().subspan(constant.offset(), constant.size());
     if (!holotensor::safetensors_name(type)) {
       metadata["type:" + name] = fmt::format("{} [{}]", name_of(type), fmt::join(shape, ", "));
-      entries.push_back({name, DType::u8, {static_cast<int64_t>(part.size())}, 0, 0});
+      entries.push_back({name, DType::u8, {static_cast<int64_t>(constant.size())}, 0, 0});
     } else {
       entries.push_back({name, type, std::move(shape), 0, 0});
     }
-    bytes.push_back(part);
+    written.push_back(&constant);
   }
   HOLOGRAM_TRY(auto writer, holotensor::SafetensorsWriter::create(path, entries, metadata));
-  for (const auto& part : bytes) HOLOGRAM_CHECK(writer.write(part));
+  for (const archive::Constant* constant : written) {
+    if (constant->tensor() < 0) {
+      const auto part = archive.constants().subspan(constant->offset(), constant->size());
+      HOLOGRAM_CHECK(writer.write(part));
+      continue;
+    }
+    const auto type = static_cast<DType>(constant->dtype());
+    HOLOGRAM_TRY(const auto bytes, weights.decode(constant->tensor(), type, constant->size()));
+    HOLOGRAM_CHECK(writer.write(bytes));
+  }
   HOLOGRAM_CHECK(writer.finish());
   fmt::print("{}: {} constants\n", path.string(), entries.size());
   return {};

@@ -40,6 +40,9 @@ branch = lambda name, op: helper.make_graph([node(op, ["x", name + "_k"], [name]
                                             [value(name, [2])], [weight(name + "_k", 2)])
 save("branch", [node("If", ["c"], ["y"], then_branch=branch("t", "Add"), else_branch=branch("e", "Mul"))],
      [value("x", [2]), value("c", [], T.BOOL)], [value("y", [2])])
+# Weights large enough to be stored as fragments.
+save("wide", [node("MatMul", ["x", "w"], ["y"])], [value("x", [1, 64])], [value("y", [1, 96])],
+     [numpy_helper.from_array(np.random.default_rng(5).standard_normal((64, 96)).astype(np.float32), "w")])
 # What is refused.
 save("unknown", [node("Frobnicate", ["x"], ["y"], name="bad")], [value("x", [2])], [value("y", [2])])
 save("newer", [node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", [2])], opset=99)

@@ -254,6 +254,21 @@ TEST_F(ModelCommands, ExportGivesBackEveryByte) {
   expect_refusal("export x.npy", "not a .holo archive");
 }
 
+TEST_F(ModelCommands, ExportDecodesWeightsAndQualityReadsThem) {
+  call("compile wide.onnx -o plain.holo");
+  call("compile wide.onnx --weights refine:4 -o stored.holo");
+  ASSERT_EQ(code_, 0);
+  const auto stored = *archive::Archive::open(folder_ / "stored.holo");
+  ASSERT_FALSE(stored.weights().empty());
+  call("export stored.holo -o from_stored");
+  ASSERT_EQ(code_, 0);
+  call("export plain.holo -o from_plain");
+  EXPECT_EQ(bytes_of("from_stored.safetensors"), bytes_of("from_plain.safetensors"));
+  EXPECT_THAT(call("quality stored.holo"), HasSubstr("bits a weight"));
+  EXPECT_EQ(code_, 0);
+  expect_refusal("quality image.holo", "its constants are plain");
+}
+
 TEST_F(ModelCommands, AFlippedByteIsRefusedByEveryCommand) {
   auto bytes = bytes_of("image.holo");
   bytes[bytes.size() / 2] ^= std::byte{1};
