@@ -15,6 +15,12 @@ size_t length(const V* vector) {
   return vector ? vector->size() : 0;
 }
 
+// Elements of 8 bytes lie at multiples of 8; the FlatBuffers verifier looks at their count alone.
+template <typename V>
+bool is_aligned(const V* vector) {
+  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(uint64_t) == 0;
+}
+
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
 // Tensors (1), sequences of tensors (2), and optionals of either (3).
@@ -33,6 +39,7 @@ Status check_type(const Type* type, const Model& model, int most = 3) {
 
 // Each stands after what it is computed from.
 Status check_expressions(const Model& model) {
+  if (!is_aligned(model.expressions())) return bad("expressions that lie askew");
   for (uint32_t i = 0; i < length(model.expressions()); ++i) {
     const Expression* e = model.expressions()->Get(i);
     const bool good = e->operation() == Operation::number ? true
@@ -134,7 +141,8 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     if (step->kind() != StepKind::program && !step->kernel()) return bad("a step without a kernel");
     for (size_t k = 0; k < length(step->attributes()); ++k) {
       const Attribute* attribute = step->attributes()->Get(k);
-      if (!attribute->name() || attribute->kind() > 6) return bad("a malformed attribute");
+      if (!attribute->name() || attribute->kind() > 6 || !is_aligned(attribute->integers()))
+        return bad("a malformed attribute");
       if (attribute->kind() == 6 &&
           (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants))
         return bad("a constant that does not exist");
@@ -169,7 +177,8 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
   for (size_t i = 0; i < length(model.constants()); ++i) {
     const Constant* constant = model.constants()->Get(i);
     const auto dtype = dtype_from_code(constant->dtype());
-    if (!dtype || length(constant->dims()) > kMaxRank) return bad("a malformed constant");
+    if (!dtype || length(constant->dims()) > kMaxRank || !is_aligned(constant->dims()))
+      return bad("a malformed constant");
     uint64_t count = 1;
     for (size_t k = 0; k < length(constant->dims()); ++k) {
       const int64_t dim = constant->dims()->Get(k);

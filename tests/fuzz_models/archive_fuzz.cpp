@@ -57,13 +57,14 @@ Result<std::vector<kernels::Value>> inputs_of(const runtime::Session& session) {
     int64_t count = 1;
     for (const Dim& dim : *port.shape) {
       dims.push_back(dim.is_symbol() ? 2 : dim.value());
-      if (dims.back() > kMostElements || (count *= dims.back()) > kMostElements)
+      if (dims.back() < 0 || dims.back() > kMostElements || (count *= dims.back()) > kMostElements)
         return fail(ErrorCode::unsupported, "too large");
     }
     HOLOGRAM_TRY(kernels::Tensor tensor,
                  kernels::Tensor::allocate(port.dtype, kernels::Dims(dims)));
     if (port.dtype != DType::string)
-      for (uint64_t i = 0; i < tensor.bytes(); ++i) tensor.data[i] = static_cast<std::byte>(i % 3);
+      for (uint64_t i = 0; i < tensor.bytes(); ++i)
+        tensor.data[i] = static_cast<std::byte>(i % (port.dtype == DType::boolean ? 2 : 3));
     inputs.emplace_back(std::move(tensor));
   }
   return inputs;

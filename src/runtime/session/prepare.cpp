@@ -1,4 +1,6 @@
 // What a run needs of a plan and opening does not.
+#include <algorithm>
+
 #include "runtime/session/flat.h"
 #include "runtime/session/loaded_plan.h"
 
@@ -20,6 +22,10 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive) {
     } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
       // Kernels never write to an input; the map is read-only.
       tensor.data = const_cast<std::byte*>(archive.constants().data()) + c->offset();
+      const std::span bytes(tensor.data, c->size());
+      if (tensor.dtype == DType::boolean &&
+          std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; }))
+        return fail(ErrorCode::corrupt, "the plan is wrong: a bool that is neither 0 nor 1");
     }
     constants.push_back(std::move(tensor));
   }
