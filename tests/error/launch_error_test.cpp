@@ -255,10 +255,15 @@ const Case kCases[] = {
      "backend 'cpu' has no built-in kernel 'teleport_f32'"},
     {"a built-in kernel past its arrays",
      [](Fixture& f) {
-       const Argument arguments[] = {f.in(), f.in(), f.to(), Argument::scalar(uint64_t{9})};
-       return f.backend->call("dot_f32", arguments);
+       // 3 x 3 by 3 x 3, where the arrays hold 8 elements.
+       std::vector<Argument> arguments = {f.in(), f.in(), f.to()};
+       for (uint64_t number : {3, 3, 3, 3, 1, 3, 1, 3})
+         arguments.push_back(Argument::scalar(number));
+       arguments.push_back(Argument::scalar(1.f));
+       arguments.push_back(Argument::scalar(0.f));
+       return f.backend->call("gemm_f32", arguments);
      },
-     ErrorCode::out_of_range, "a dot product of 9 elements: the arrays have 8 and 8"},
+     ErrorCode::out_of_range, "gemm of 3 x 3 by 3 x 3: strides reach outside arrays of 8, 8 and 8"},
     {"a standard kernel that is not there",
      [](Fixture& f) { return dropped(f.executor.standard_kernel("add_f128")); },
      ErrorCode::not_found, "there is no standard kernel 'add_f128'"},

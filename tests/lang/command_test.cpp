@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -18,6 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+
+long library_files() {
+  return std::ranges::count_if(fs::recursive_directory_iterator(HOLOGRAM_SOURCE_DIR "/kernels"),
+                               [](const auto& entry) { return entry.path().extension() == ".py"; });
+}
 
 class KernelsCommand : public testing::Test {
  protected:
@@ -70,7 +76,7 @@ TEST_F(KernelsCommand, EmitsEveryForm) {
   EXPECT_THAT(call("kernels compile --emit json " + add_ + " -o x.json"), HasSubstr("as json"));
   EXPECT_THAT(call("kernels compile --emit isa x.json"), HasSubstr("kernel vector_add("));
   EXPECT_THAT(call("kernels --check " HOLOGRAM_SOURCE_DIR "/kernels -j 2", "hologram-compile"),
-              HasSubstr("89 kernels in 64 files are right"));
+              HasSubstr(" kernels in " + std::to_string(library_files()) + " files are right"));
   EXPECT_THAT(call("kernels list"), HasSubstr("vector_add(a: f32[], b: f32[], c: f32[], n: u32)"));
 }
 
@@ -254,7 +260,7 @@ TEST_F(KernelsCommand, ShowsProgressAndCompilesInParallel) {
   if (!drawing.started()) GTEST_SKIP() << "this system gives no pseudo-terminals";
   const std::string drawn = drawing.until("as asm");
   EXPECT_THAT(drawn, testing::AllOf(HasSubstr("compiling kernels [====="), HasSubstr("100%"),
-                                    HasSubstr("89 kernels as asm")));
+                                    HasSubstr(" kernels as asm")));
 }
 
 }  // namespace
