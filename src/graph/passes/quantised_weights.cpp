@@ -255,11 +255,19 @@ Node QuantisedMatrix::product(Graph& graph, const Node& from, ValueId a, ValueId
   return node;
 }
 
-bool is_quantised_weight(const Graph& graph, const Node& node) {
+namespace {
+
+bool is_dequantised_constant(const Graph& graph, const Node& node) {
   if (node.op != "DequantizeLinear" || !node.domain.empty()) return false;
   const Tensor* x = constant_of(graph, node.inputs[0]);
   return x && x->dims.rank() >= 2 && (is_byte(x->dtype) || is_nibble(x->dtype)) &&
-         is_f32(graph, node.outputs[0]) &&
+         is_f32(graph, node.outputs[0]);
+}
+
+}  // namespace
+
+bool is_quantised_weight(const Graph& graph, const Node& node) {
+  return is_dequantised_constant(graph, node) &&
          std::ranges::find(graph.outputs, node.outputs[0]) == graph.outputs.end();
 }
 
@@ -279,7 +287,7 @@ Result<bool> fold_dequantised(Graph& graph) {
       HOLOGRAM_TRY(const bool inside, fold_dequantised(*sub.graph));
       folded |= inside;
     }
-    if (!is_quantised_weight(graph, node)) continue;
+    if (!is_dequantised_constant(graph, node)) continue;
     std::vector<kernels::Value> inputs;
     bool constant = true;
     for (ValueId id : node.inputs) {

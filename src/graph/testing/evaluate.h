@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/passes/quantised_weights.h"
 #include "graph/passes/resolve.h"
 
 namespace hologram::graph::testing {
@@ -84,6 +85,9 @@ inline Result<std::vector<Tensor>> evaluate_all(const Call& call) {
   HOLOGRAM_CHECK(graph.status());
   HOLOGRAM_CHECK(typed.status());
   HOLOGRAM_CHECK(resolve(graph));
+  // Dequantised constants are left for products to read; here nothing else wants them.
+  HOLOGRAM_TRY(const bool folded, fold_dequantised(graph));
+  if (folded) HOLOGRAM_CHECK(resolve(graph));
   std::vector<Tensor> results;
   for (size_t i = 0; i < call.outputs; ++i) {
     const auto& constant = graph.value(graph.outputs[i]).constant;
