@@ -113,6 +113,14 @@ uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, bool half)
   return packed ? dense::packed_b_bytes(k, n) / (half ? 2 : 1) : uint64_t{k} * n * sizeof(float);
 }
 
+// A plan may name any numbers: what does not fit 64 bits is no count.
+bool have_elements(const Dims& dims, int64_t wanted) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    if (dim < 0 || __builtin_mul_overflow(count, dim, &count)) return false;
+  return count == wanted;
+}
+
 }  // namespace
 
 // Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed; packed as
@@ -133,7 +141,7 @@ Status fused_matmul(KernelContext& c) {
       return fail(ErrorCode::shape_mismatch, "{} times {} x {}", a.dims.to_string(), k, n);
     dims = a.dims;
     dims[dims.rank() - 1] = n;
-  } else if (dims.count() != rows * n) {
+  } else if (!have_elements(dims, rows * n)) {
     return fail(ErrorCode::shape_mismatch, "{} rows of {} do not fill {}", rows, n,
                 dims.to_string());
   }
