@@ -140,19 +140,20 @@ std::string_view as_bytes(const std::vector<T>& values) {
 }
 
 void copy_field(pbf_reader& from, pbf_writer& to) {
+  const auto tag = from.tag();  // before the value is taken
   switch (from.wire_type()) {
     case protozero::pbf_wire_type::varint:
-      to.add_uint64(from.tag(), from.get_uint64());
+      to.add_uint64(tag, from.get_uint64());
       break;
     case protozero::pbf_wire_type::fixed64:
-      to.add_fixed64(from.tag(), from.get_fixed64());
+      to.add_fixed64(tag, from.get_fixed64());
       break;
     case protozero::pbf_wire_type::fixed32:
-      to.add_fixed32(from.tag(), from.get_fixed32());
+      to.add_fixed32(tag, from.get_fixed32());
       break;
     default: {
       const auto view = from.get_view();
-      to.add_bytes(from.tag(), view.data(), view.size());
+      to.add_bytes(tag, view.data(), view.size());
     }
   }
 }
