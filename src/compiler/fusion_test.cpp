@@ -345,6 +345,27 @@ TEST(Fusion, AttentionReadsProjectionsInPlace) {
     }
 }
 
+// Queries and keys that were computed as [batch, heads, rows, depth], the rows known while running.
+TEST(Fusion, AttentionReadsHeadsOfUnknownDistance) {
+  for (const int64_t batch : {1, 2})
+    for (const int64_t rows : {1, 7}) {
+      const Write write = [=](Network& n) -> ValueId {
+        const Shape shape(std::vector<Dim>{batch, 3, Dim(std::string("rows")), 8});
+        const auto half = n.g.constant(0.5f);
+        const ValueId q = n.g.op("Mul").input(n.g.op("Sin").input(n.input(shape))).input(half);
+        const ValueId k = n.g.op("Transpose")
+                              .input(n.g.op("Cos").input(n.input(shape)))
+                              .attribute("perm", Ints{0, 1, 3, 2});
+        const ValueId scores = n.g.op("MatMul").input(q).input(n.g.op("Mul").input(k).input(half));
+        const ValueId p = n.g.op("Softmax").input(scores).attribute("axis", -1);
+        const ValueId y = n.g.op("MatMul").input(p).input(n.input(shape));
+        return n.g.op("Transpose").input(y).attribute("perm", Ints{0, 2, 1, 3});
+      };
+      EXPECT_THAT(optimised(write), ElementsAre("Sin", "Cos", "h.Attention"));
+      expect_same(write, 2e-6, rows);
+    }
+}
+
 TEST(Fusion, HeadsThatShareKeysAndTurn) {
   const Write write = [](Network& n) -> ValueId {
     const ValueId x = n.input(Shape({1, 6, 24}));

@@ -66,10 +66,18 @@ class Fuser {
       heads.pop_back();
     }
     if (!single(heads, o.heads, head)) return std::nullopt;
-    if (o.depth < 1 || o.heads < 1 || (o.depth > 1 && step != 1) || head == kUnknown ||
-        row == kUnknown)
+    if (o.depth < 1 || o.heads < 1 || (o.depth > 1 && step != 1) || row == kUnknown)
       return std::nullopt;
     const Shape& root = *shape_of(graph_, o.root);
+    // Heads a number of rows apart that is only known while running: [batch, heads, rows, depth].
+    if (head == kUnknown) {
+      if (root.rank() != 4 || o.rows != kUnknown || !root[2].is_symbol() || view->offset != 0 ||
+          row != o.depth || root[3] != Dim(o.depth) || root[1] != Dim(o.heads) ||
+          (root[0].is_symbol() ? o.batch != kUnknown : root[0] != Dim(o.batch)))
+        return std::nullopt;
+      o.view = {0, kUnknown, kUnknown, row};
+      return o;
+    }
     // What is only known while running is derived from a tensor [batch, rows, ...].
     if (batch == kUnknown || o.batch == kUnknown || o.rows == kUnknown) {
       if (root.rank() < 3) return std::nullopt;

@@ -11,27 +11,29 @@ namespace {
 namespace dense = backends::dense;
 
 // How an operand lies in its tensor: floats to its first value, and from sample to sample, head to
-// head and row to row. A sample stride of -1: the tensor is [batch, rows, ...].
+// head and row to row. A sample stride of -1: the tensor is [batch, rows, ...]; a head stride of -1
+// as well: [batch, heads, rows, depth].
 struct View {
   int64_t offset = 0, batch = 0, head = 0, row = 0;
+  int64_t extent = 0;  // what the rows fill
 };
 
 Result<View> read_view(const KernelContext& c, std::string_view name, const Tensor& x,
-                       int64_t batch) {
+                       int64_t batch, int64_t heads) {
   const auto list = c.integers(name);
   if (list.size() != 4)
     return fail(ErrorCode::invalid_argument, "'{}' has {} of 4 numbers", name, list.size());
-  View view{list[0], list[1], list[2], list[3]};
-  if (view.batch == -1) view.batch = batch > 0 ? x.count() / batch : 0;
+  View view{list[0], list[1], list[2], list[3], 0};
+  view.extent = batch > 0 ? x.count() / batch : 0;
+  if (view.batch == -1) view.batch = view.extent;
+  if (view.head == -1) view.head = view.extent /= heads;
   if (view.offset < 0 || view.batch < 0 || view.head < 0 || view.row < 0)
     return fail(ErrorCode::invalid_argument, "'{}' has negative strides", name);
   return view;
 }
 
 // The rows of an operand whose number the compiler did not know.
-int64_t derived_rows(const View& view, const Tensor& x, int64_t batch) {
-  return view.row > 0 && batch > 0 ? x.count() / batch / view.row : 0;
-}
+int64_t derived_rows(const View& view) { return view.row > 0 ? view.extent / view.row : 0; }
 
 Status check_reach(std::string_view name, const View& v, const Tensor& x, int64_t batch,
                    int64_t heads, int64_t rows, int64_t depth) {
@@ -85,11 +87,11 @@ Status fused_attention(KernelContext& c) {
   if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || depth < 1 || value_depth < 1)
     return fail(ErrorCode::invalid_argument, "{} heads of {} over {}", heads, depth, kv_heads);
   if (batch < 0) batch = q.dims.rank() > 0 ? q.dims[0] : 1;
-  HOLOGRAM_TRY(const View qs, read_view(c, "q", q, batch));
-  HOLOGRAM_TRY(const View ks, read_view(c, "k", k, batch));
-  HOLOGRAM_TRY(const View vs, read_view(c, "v", v, batch));
-  if (queries < 0) queries = derived_rows(qs, q, batch);
-  if (keys < 0) keys = derived_rows(ks, k, batch);
+  HOLOGRAM_TRY(const View qs, read_view(c, "q", q, batch, heads));
+  HOLOGRAM_TRY(const View ks, read_view(c, "k", k, batch, kv_heads));
+  HOLOGRAM_TRY(const View vs, read_view(c, "v", v, batch, kv_heads));
+  if (queries < 0) queries = derived_rows(qs);
+  if (keys < 0) keys = derived_rows(ks);
   const bool rows_first = c.integer("rows_first") != 0;
   Dims dims(c.integers("shape"));
   if (!c.attributes().has("shape")) {
@@ -108,9 +110,9 @@ Status fused_attention(KernelContext& c) {
   HOLOGRAM_CHECK(check_reach("q", qs, q, batch, heads, queries, depth));
   HOLOGRAM_CHECK(check_reach("k", ks, k, batch, kv_heads, keys, depth));
   HOLOGRAM_CHECK(check_reach("v", vs, v, batch, kv_heads, keys, value_depth));
-  const View out = rows_first
-                       ? View{0, queries * heads * value_depth, value_depth, heads * value_depth}
-                       : View{0, queries * heads * value_depth, queries * value_depth, value_depth};
+  const View out =
+      rows_first ? View{0, queries * heads * value_depth, value_depth, heads * value_depth, 0}
+                 : View{0, queries * heads * value_depth, queries * value_depth, value_depth, 0};
   dense::Attention a{.batch = static_cast<size_t>(batch),
                      .heads = static_cast<size_t>(heads),
                      .kv_heads = static_cast<size_t>(kv_heads),
