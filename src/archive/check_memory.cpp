@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <queue>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/aligned.h"
@@ -74,38 +77,94 @@ class Checker {
     use(plan_.outputs(), steps_);
   }
 
-  // Whether the step that makes `id` may write it where `before` lies. Programs read no element
-  // twice and take none for a position: whatever the sizes turn out to be, that is safe.
-  bool is_in_place(uint32_t before, uint32_t id) const {
+  // Whether the step that makes `id` may write it where `before` lies, needed until step `last`.
+  // Programs read no element twice and take none for a position: whatever the sizes turn out to be,
+  // that is safe.
+  bool is_in_place(uint32_t before, uint32_t last, uint32_t id) const {
     const Step& step = *plan_.steps()->Get(first_[id]);
-    return step.kind() == StepKind::program && length(step.outputs()) == 1 &&
-           last_[before] == first_[id] && first_[before] < first_[id] &&
-           value(before).size() == value(id).size();
+    return step.kind() == StepKind::program && length(step.outputs()) == 1 && last == first_[id] &&
+           first_[before] < first_[id] && value(before).size() == value(id).size();
+  }
+
+  // Bytes of the arena that may still be read: of the value that was made there last, and of inputs
+  // that a Concat found in its result.
+  struct Extent {
+    uint64_t end;
+    uint32_t last;  // step
+    uint32_t newest;
+  };
+
+  // No axis in front of the joined one is larger than one.
+  static bool is_in_one_piece(const Step& step, const Type& type) {
+    int64_t axis = 0;
+    for (uint32_t i = 0; i < length(step.attributes()); ++i)
+      if (step.attributes()->Get(i)->name()->string_view() == "axis")
+        axis = step.attributes()->Get(i)->integer();
+    const int64_t rank = length(type.dims());
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return false;
+    for (uint32_t i = 0; i < axis; ++i)
+      if (type.dims()->Get(i)->value() != 1) return false;
+    return true;
+  }
+
+  // From where to where inputs of the Concat that makes `id` lie as its result, one behind the
+  // other; up to the first whose size is not known.
+  std::vector<std::pair<uint64_t, uint64_t>> joined_in_place(uint32_t id) const {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    const Step& step = *plan_.steps()->Get(first_[id]);
+    if (step.kind() != StepKind::kernel || step.kernel()->string_view() != "Concat" ||
+        !is_in_one_piece(step, *value(id).type()))
+      return ranges;
+    uint64_t at = value(id).offset();
+    const uint64_t end = at + value(id).size();
+    for (uint32_t i = 0; i < length(step.inputs()) && at < end; ++i) {
+      if (step.inputs()->Get(i) >= roots_.size()) break;
+      const Value& input = value(roots_[step.inputs()->Get(i)]);
+      if (input.storage() != Storage::arena) break;  // where the next ones belong is not known
+      if (input.offset() == at && input.size() > 0) {
+        if (!ranges.empty() && ranges.back().second == at)
+          ranges.back().second += input.size();
+        else
+          ranges.emplace_back(at, at + input.size());
+      }
+      at += input.size();
+    }
+    return ranges;
   }
 
   Status check_arena() {
-    std::vector<uint32_t> ending = planned_;  // in the order in which they are let go
-    std::ranges::stable_sort(ending, {}, [&](uint32_t id) { return last_[id]; });
-    std::map<uint64_t, uint32_t> alive;  // by offset; they lie apart
-    auto gone = ending.begin();
+    std::map<uint64_t, Extent> alive;  // by offset; they lie apart
+    using Ending = std::pair<uint32_t, uint64_t>;
+    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;  // last step, offset
     for (uint32_t id : planned_) {
-      for (; gone != ending.end() && last_[*gone] < first_[id]; ++gone)
-        if (const auto found = alive.find(value(*gone).offset());
-            found != alive.end() && found->second == *gone)
-          alive.erase(found);
+      for (; !endings.empty() && endings.top().first < first_[id]; endings.pop()) {
+        const auto found = alive.find(endings.top().second);
+        if (found != alive.end() && found->second.last < first_[id]) alive.erase(found);
+      }
       if (value(id).size() == 0) continue;
       const uint64_t offset = value(id).offset(), end = offset + value(id).size();
-      auto next = alive.lower_bound(offset);
-      if (next != alive.end() && next->first == offset && is_in_place(next->second, id)) {
-        next->second = id;
-        continue;
+      Extent made{end, last_[id], id};
+      auto other = alive.lower_bound(offset);
+      if (other != alive.begin() && std::prev(other)->second.end > offset) --other;
+      if (other != alive.end() && other->first == offset &&
+          is_in_place(other->second.newest, other->second.last, id)) {
+        other->second = made;
+      } else {
+        const auto joined = other != alive.end() && other->first < end
+                                ? joined_in_place(id)
+                                : std::vector<std::pair<uint64_t, uint64_t>>{};
+        while (other != alive.end() && other->first < end) {
+          const bool is_kept = std::ranges::any_of(joined, [&](const auto& range) {
+            return range.first <= other->first && other->second.end <= range.second;
+          });
+          if (!is_kept || other->second.end > end) return bad("values that lie on one another");
+          made.last = std::max(made.last, other->second.last);
+          other = alive.erase(other);
+        }
+        alive.emplace(offset, made);
       }
-      if (next != alive.end() && next->first < end) return bad("values that lie on one another");
-      if (next != alive.begin()) {
-        const auto [before, other] = *std::prev(next);
-        if (before + value(other).size() > offset) return bad("values that lie on one another");
-      }
-      alive.emplace(offset, id);
+      endings.emplace(made.last, offset);
     }
     return {};
   }
@@ -123,7 +182,8 @@ class Checker {
       if (block.first == kNever) {
         block.first = first_[id];
         order.push_back(index);
-      } else if (last_[block.newest] >= first_[id] && !is_in_place(block.newest, id)) {
+      } else if (last_[block.newest] >= first_[id] &&
+                 !is_in_place(block.newest, last_[block.newest], id)) {
         return bad("values of one block at the same time");
       }
       block.last = std::max(block.last, last_[id]);

@@ -276,6 +276,51 @@ TEST(Archive, RefusesHostileMemoryPlans) {
   refused(true, "without blocks", [&](auto& p) { p.blocks.clear(); });
 }
 
+// Operands that are made inside the result of a Concat, and nothing else that lies on another.
+TEST(Archive, LetsOnlyPartsOfAConcatLieInIt) {
+  Graph g;
+  g.name = "joined";
+  const ValueId x = add_input(g, "x", {4, 6});
+  std::vector<ValueId> parts;
+  for (int i = 0; i < 3; ++i)
+    parts.push_back(g.op("MatMul").input(x).input(g.add_constant(varied({6, 16}), "w")));
+  const ValueId pair = g.op("Concat").inputs(std::span(parts).first(2)).attribute("axis", 0);
+  const ValueId sum = g.op("Softmax").input(pair).attribute("axis", 0);
+  const ValueId all = g.op("Concat").inputs(parts).attribute("axis", 0);
+  g.outputs = {g.op("MatMul").input(all).input(g.add_constant(varied({16, 3}), "v")), sum};
+  g.output_names = {"y", "z"};
+  ASSERT_TRUE(g.status().has_value()) << g.status().error().to_string();
+  ASSERT_TRUE(graph::resolve(g).has_value());
+  const auto changed = [&](const std::function<void(archive::PlanT&)>& change) {
+    auto lowered = lower(g);
+    change(*lowered->model.plan);
+    return open_and_run(*archive::write(lowered->model, lowered->constant_bytes()));
+  };
+  const auto good = changed([&](archive::PlanT& p) {
+    const uint64_t start = p.values[all]->offset;
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(p.values[parts[i]]->offset, start + 256 * i);
+    EXPECT_EQ(p.values[pair]->offset, start);
+    EXPECT_NE(p.values[sum]->offset, start);
+  });
+  EXPECT_TRUE(good.has_value()) << good.error().to_string();
+  const auto refused = [&](const std::function<void(archive::PlanT&)>& change) {
+    const Status status = changed(change);
+    ASSERT_FALSE(status.has_value());
+    EXPECT_THAT(status.error().to_string(), HasSubstr("lie on one another"));
+  };
+  refused([&](auto& p) { std::swap(p.values[parts[0]]->offset, p.values[parts[1]]->offset); });
+  refused([&](auto& p) { p.values[parts[2]]->offset -= 64; });
+  refused([&](auto& p) { p.values[sum]->offset = p.values[all]->offset + 256; });
+  refused([&](auto& p) {
+    for (auto& step : p.steps)
+      if (step->kernel == "Concat") step->attributes[0]->integer = 1;
+  });
+  refused([&](auto& p) {
+    for (auto& step : p.steps)
+      if (step->kernel == "Concat") step->kernel = "Sum";
+  });
+}
+
 // Plans inside plans that share their parts: few bytes, endless to walk.
 TEST(Archive, RefusesPlansThatUnfoldWithoutEnd) {
   flatbuffers::FlatBufferBuilder builder;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/kernels/view.h"
+#include "compiler/concat_places.h"
 #include "compiler/memory_plan.h"
 #include "graph/dim.h"
 
@@ -31,12 +32,16 @@ class Placer {
     MemoryPlan memory = plan_memory(lifetimes_of(blocks));
     if (options.in_place) {
       // In place is not always less: a block that lives long may split what is free.
-      std::vector<Block> shared = make_blocks(true);
-      MemoryPlan other = plan_memory(lifetimes_of(shared));
-      if (other.total <= memory.total) {
+      const auto try_shared = [&] {
+        std::vector<Block> shared = make_blocks(true);
+        MemoryPlan other = plan_memory(lifetimes_of(shared));
+        if (other.total > memory.total) return;
         blocks = std::move(shared);
         memory = std::move(other);
-      }
+      };
+      try_shared();
+      find_concats();
+      try_shared();
     }
     write(blocks, memory);
   }
@@ -54,9 +59,13 @@ class Placer {
     uint64_t size = 0;                      // bytes, or where `elements` is given an estimate
     int32_t elements = Expressions::kNone;  // expression, where not a number
   };
+  struct Member {
+    uint32_t id;
+    uint64_t offset;  // in the block
+  };
   struct Block {
     Lifetime life;
-    std::vector<uint32_t> values;
+    std::vector<Member> values;
   };
 
   const ValueType& type(uint32_t id) const { return graph_.value(id).type; }
@@ -117,6 +126,19 @@ class Placer {
     }
   }
 
+  // Operands of concatenations in their places, where all sizes are numbers.
+  void find_concats() {
+    const bool symbolic = std::ranges::any_of(values_, [](const Info& info) {
+      return info.planned && info.elements != Expressions::kNone;
+    });
+    if (symbolic) return;
+    places_ = place_concats(
+        graph_, plan_, [&](uint32_t id) { return values_[id].root; },
+        [&](uint32_t id) {
+          return id != kNoValue && values_[id].planned ? values_[id].size : uint64_t{0};
+        });
+  }
+
   // What may share in the ownership of memory is let go after its last read.
   void release() {
     for (uint32_t id = 0; id < values_.size(); ++id) {
@@ -134,15 +156,15 @@ class Placer {
     const archive::StepT& step = *plan_.steps[at];
     if (step.kind != archive::StepKind::program || step.outputs.size() != 1) return kNoValue;
     const uint32_t out = step.outputs[0];
-    if (!values_[out].planned) return kNoValue;
+    if (!values_[out].planned || is_grouped(out)) return kNoValue;
     const auto same_elements = [&](uint32_t id) {
       return type(id).is_tensor() && type(id).shape &&
              graph::equal_shapes(*type(id).shape, *type(out).shape);
     };
     for (uint32_t id : step.inputs) {
       const uint32_t root = values_[id].root;
-      if (!values_[root].planned || blocks[block_of[root]].life.last != at || !same_elements(id) ||
-          bits_of(type(id).dtype) != bits_of(type(out).dtype))
+      if (!values_[root].planned || is_grouped(root) || blocks[block_of[root]].life.last != at ||
+          !same_elements(id) || bits_of(type(id).dtype) != bits_of(type(out).dtype))
         continue;
       // The same memory under another shape is read in another order.
       const bool alone = std::ranges::all_of(step.inputs, [&](uint32_t other) {
@@ -153,9 +175,15 @@ class Placer {
     return kNoValue;
   }
 
+  bool is_grouped(uint32_t id) const { return !places_.empty() && places_[id].grouped; }
+
   std::vector<Block> make_blocks(bool in_place) const {
     std::vector<Block> blocks;
     std::vector<uint32_t> block_of(values_.size(), 0);
+    std::vector<uint32_t> group(values_.size(), kNever), group_last(values_.size(), 0);
+    for (uint32_t id = 0; id < values_.size(); ++id)
+      if (is_grouped(id))
+        group_last[places_[id].owner] = std::max(group_last[places_[id].owner], values_[id].last);
     for (uint32_t at = 0; at < steps_; ++at) {
       const uint32_t input = in_place ? in_place_input(at, blocks, block_of) : kNoValue;
       for (uint32_t id : plan_.steps[at]->outputs) {
@@ -164,10 +192,18 @@ class Placer {
           block_of[id] = block_of[input];
           Block& block = blocks[block_of[id]];
           block.life.last = values_[id].last;
-          block.values.push_back(id);
+          block.values.push_back({id, 0});
+        } else if (is_grouped(id)) {
+          const auto [owner, offset, grouped] = places_[id];
+          if (group[owner] == kNever) {
+            group[owner] = static_cast<uint32_t>(blocks.size());
+            blocks.push_back({{values_[owner].size, at, group_last[owner]}, {}});
+          }
+          block_of[id] = group[owner];
+          blocks[block_of[id]].values.push_back({id, offset});
         } else {
           block_of[id] = static_cast<uint32_t>(blocks.size());
-          blocks.push_back({{values_[id].size, at, values_[id].last}, {id}});
+          blocks.push_back({{values_[id].size, at, values_[id].last}, {{id, 0}}});
         }
       }
     }
@@ -182,16 +218,16 @@ class Placer {
 
   void write(const std::vector<Block>& blocks, const MemoryPlan& memory) {
     const bool symbolic = std::ranges::any_of(blocks, [&](const Block& block) {
-      return values_[block.values[0]].elements != Expressions::kNone;
+      return values_[block.values[0].id].elements != Expressions::kNone;
     });
     for (size_t rank = 0; rank < memory.order.size(); ++rank) {
       const Block& block = blocks[memory.order[rank]];
-      for (uint32_t id : block.values) {
+      for (const auto [id, offset] : block.values) {
         archive::ValueT& value = *plan_.values[id];
         value.storage = Storage::arena;
         value.elements = values_[id].elements;
         value.size = values_[id].elements == Expressions::kNone ? values_[id].size : 0;
-        value.offset = symbolic ? 0 : memory.offsets[memory.order[rank]];
+        value.offset = symbolic ? 0 : memory.offsets[memory.order[rank]] + offset;
         if (symbolic) value.block = static_cast<int32_t>(rank);
       }
       if (!symbolic) continue;
@@ -211,6 +247,7 @@ class Placer {
   Expressions& expressions_;
   const uint32_t steps_;
   std::vector<Info> values_;
+  std::vector<ConcatPlace> places_;  // empty until concatenations are looked at
 };
 
 }  // namespace

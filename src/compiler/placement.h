@@ -3,8 +3,8 @@
 // A view (Reshape, Squeeze, ...) is the memory of what it looks at. Values whose size follows from
 // the inputs' shapes get planned memory: offsets where all sizes are numbers, else blocks that the
 // session places once the shapes are known. A pointwise step may write its result over an input
-// that nothing reads afterwards. The rest, whose size depends on data, asks for memory while
-// running.
+// that nothing reads afterwards, and operands of a Concat are made inside its result. The rest,
+// whose size depends on data, asks for memory while running.
 #pragma once
 
 #include "archive/archive.h"
