@@ -108,6 +108,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     graph::merge_common_subexpressions(graph);
     return Status();
   }));
+  // What is to be stored as fragments stays what a fragment can be of.
+  const int64_t codes_stay_from = options.weights ? options.weights->plain_below : graph::kNoneStay;
   const auto clean = [&] {
     graph::remove_dead_code(graph);
     return Status();
@@ -116,8 +118,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(optimisation("integers", [&]() -> Status {
     HOLOGRAM_CHECK(graph::fuse_integer(graph, report.fusion));
     graph::remove_dead_code(graph);
-    HOLOGRAM_CHECK(graph::use_quantised_weights(graph));
-    HOLOGRAM_TRY(const bool folded, graph::fold_dequantised(graph));
+    HOLOGRAM_CHECK(graph::use_quantised_weights(graph, codes_stay_from));
+    HOLOGRAM_TRY(const bool folded, graph::fold_dequantised(graph, codes_stay_from));
     if (folded) {
       HOLOGRAM_CHECK(graph::resolve(graph));
       HOLOGRAM_CHECK(graph::remove_identities(graph));
@@ -154,7 +156,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     report.precision_note = describe(choice, options.precision);
     return Status();
   }));
-  HOLOGRAM_CHECK(optimisation("pack weights", [&] { return pack_weights(graph); }));
+  HOLOGRAM_CHECK(
+      optimisation("pack weights", [&] { return pack_weights(graph, codes_stay_from); }));
   if (options.on_step) options.on_step("lower", report.passes.size());
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;

@@ -25,11 +25,12 @@ using graph::ValueId;
 
 class Packer {
  public:
-  explicit Packer(Graph& graph) : graph_(graph) {}
+  Packer(Graph& graph, int64_t stay_from) : graph_(graph), stay_from_(stay_from) {}
 
   Status run() {
     for (Node& node : graph_.nodes) {
-      for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(pack_weights(*sub.graph));
+      for (graph::Subgraph& sub : node.subgraphs)
+        HOLOGRAM_CHECK(pack_weights(*sub.graph, stay_from_));
       if (node.domain != "hologram") continue;
       if (node.op == "MatMul" || node.op == "Conv" || node.op == "MatMulInteger" ||
           node.op == "ConvInteger")
@@ -47,7 +48,7 @@ class Packer {
     if (node.attributes.integer("bits") != 0) return pack_bits(node);
     const bool integer = node.op == "MatMulInteger" || node.op == "ConvInteger";
     if (!weights || integer == (weights->dtype == DType::f32) ||
-        node.attributes.integer("packed") != 0)
+        node.attributes.integer("packed") != 0 || (integer && weights->count() >= stay_from_))
       return {};
     const Key key{node.inputs[1], form(node)};
     auto found = packed_.find(key);
@@ -220,11 +221,12 @@ class Packer {
   }
 
   Graph& graph_;
+  int64_t stay_from_;
   std::map<Key, ValueId> packed_;
 };
 
 }  // namespace
 
-Status pack_weights(Graph& graph) { return Packer(graph).run(); }
+Status pack_weights(Graph& graph, int64_t stay_from) { return Packer(graph, stay_from).run(); }
 
 }  // namespace hologram::compiler

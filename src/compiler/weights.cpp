@@ -49,7 +49,8 @@ namespace {
 // Which operand of a step holds 8-bit weights; -1: none. Where DequantizeLinear was expanded, a
 // pointwise program begins by casting them and makes floats.
 int weight_operand(const archive::PlanT& plan, const archive::StepT& step) {
-  const std::string_view kernel = step.kernel;
+  std::string_view kernel = step.kernel;
+  if (kernel.starts_with("hologram.")) kernel.remove_prefix(9);
   if (step.kind == archive::StepKind::control) return -1;
   if (step.kind == archive::StepKind::program) {
     const bool floats = std::ranges::all_of(step.outputs, [&](uint32_t id) {
@@ -81,8 +82,20 @@ void collect(const archive::PlanT& plan, Uses& uses) {
     if (const int32_t c = constant_of(id); c >= 0 && !plan.values[id]->name.empty())
       uses.names.try_emplace(c, plan.values[id]->name);
   for (uint32_t id : plan.outputs) uses.others.insert(constant_of(id));
+  // Rows of codes that are chosen before they become floats.
+  std::set<uint32_t> dequantised, otherwise(plan.outputs.begin(), plan.outputs.end());
   for (const auto& step : plan.steps) {
     const int weight = weight_operand(plan, *step);
+    for (size_t i = 0; i < step->inputs.size(); ++i)
+      (static_cast<int>(i) == weight ? dequantised : otherwise).insert(step->inputs[i]);
+    for (const auto& sub : step->subplans) otherwise.insert(sub->outer.begin(), sub->outer.end());
+  }
+  const auto gathers_weights = [&](const archive::StepT& step) {
+    return step.kernel == "Gather" && step.kind != archive::StepKind::control &&
+           dequantised.contains(step.outputs[0]) && !otherwise.contains(step.outputs[0]);
+  };
+  for (const auto& step : plan.steps) {
+    const int weight = gathers_weights(*step) ? 0 : weight_operand(plan, *step);
     for (size_t i = 0; i < step->inputs.size(); ++i)
       if (static_cast<int>(i) != weight) uses.others.insert(constant_of(step->inputs[i]));
     for (const auto& attribute : step->attributes) uses.attributes.insert(attribute->constant);

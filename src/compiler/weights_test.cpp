@@ -80,8 +80,9 @@ Result<Session> open(std::span<const std::byte> bytes, const WeightOptions& weig
 WeightOptions fixed(Kind kind, double value = 0) { return {{kind, value}, false}; }
 
 Value input(const Session& session) {
-  const int64_t width = (*session.inputs()[0].shape)[1].value();
-  return tensor<float>({2, width}, gaussian(2 * width, 4));
+  kernels::Dims dims;
+  for (const Dim& dim : session.inputs()[0].shape->dims()) dims.push_back(dim.value());
+  return tensor<float>(dims, gaussian(dims.count(), 4));
 }
 
 std::vector<float> run(const Session& session) {
@@ -300,6 +301,77 @@ TEST(Weights, ClosingASessionEndsTheImproving) {
     ASSERT_TRUE(session.has_value());
     if (repeat % 2) run(*session);
   }
+}
+
+// 8-bit weights in each of the forms models have them: of a convolution (cast and scaled), of a
+// product by floats and by integers, and a table of which rows are taken.
+Graph quantised_network() {
+  Graph g;
+  holotensor::SeededRandom random(5);
+  const auto codes = [&](const kernels::Dims& dims, const char* name) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(dims.count()));
+    for (uint8_t& b : bytes)
+      b = static_cast<uint8_t>(std::clamp(128 + 30 * random.normal(), 0.0, 255.0));
+    return g.add_constant(tensor<uint8_t>(dims, bytes), name);
+  };
+  const auto f32 = static_cast<int64_t>(DType::f32);
+  const ValueId scale = g.add_constant(tensor<float>({}, {1.0f / 512}), "scale");
+  const ValueId zero = g.add_constant(tensor<uint8_t>({}, {128}), "zero");
+  const auto floats = [&](ValueId bytes) -> ValueId {
+    return g.op("DequantizeLinear").input(bytes).input(scale).input(zero);
+  };
+  const ValueId x =
+      g.add_input("x", ValueType::tensor(DType::f32, Shape(std::vector<Dim>{2, 256, 8})));
+  const ValueId filters = g.op("Cast").input(codes({256, 256, 3}, "conv")).attribute("to", f32);
+  const ValueId middle = g.add_constant(tensor<float>({1}, {128}), "middle");
+  const ValueId conv =
+      g.op("Conv")
+          .input(x)
+          .input(ValueId(
+              g.op("Mul").input(ValueId(g.op("Sub").input(filters).input(middle))).input(scale)))
+          .attribute("pads", std::vector<int64_t>{1, 1});
+  const ValueId rows =
+      g.op("Transpose").input(conv).attribute("perm", std::vector<int64_t>{0, 2, 1});
+  const ValueId product = g.op("MatMul").input(rows).input(floats(codes({256, 256}, "product")));
+  auto&& quantise = g.op("DynamicQuantizeLinear");
+  quantise.input(product).outputs(3);
+  const ValueId integers = g.op("MatMulInteger")
+                               .input(quantise.output(0))
+                               .input(codes({256, 256}, "integers"))
+                               .input(quantise.output(2))
+                               .input(zero);
+  const ValueId back = g.op("Mul")
+                           .input(ValueId(g.op("Cast").input(integers).attribute("to", f32)))
+                           .input(ValueId(g.op("Mul").input(quantise.output(1)).input(scale)));
+  const ValueId chosen = g.add_constant(tensor<int64_t>({8}, {1, 0, 7, 99, 3, 2, 5, 4}), "chosen");
+  const ValueId table = g.op("Gather").input(floats(codes({100, 256}, "table"))).input(chosen);
+  g.outputs = {g.op("Add").input(back).input(table)};
+  g.output_names = {"y"};
+  EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
+  return g;
+}
+
+TEST(Weights, OfEightBitsAreFragmentsInEveryFormOfTheirUse) {
+  const auto plain = *compile(quantised_network(), {});
+  CompileOptions options{.weights = *parse_weight_encoding("refine:16")};
+  const auto refined = *compile(quantised_network(), options);
+  const auto expected = run(*open(plain));
+  auto whole = open(refined);
+  ASSERT_TRUE(whole.has_value()) << whole.error().to_string();
+  EXPECT_EQ(whole->weights().tensors, 4u);
+  const double power = squared_error(expected, std::vector<float>(expected.size(), 0.0f));
+  // The product by floats is summed in another order; a code may be rounded the other way.
+  EXPECT_LT(squared_error(run(*whole), expected), 1e-5 * power);
+  const auto exact = run(*whole);
+  double last = HUGE_VAL;
+  for (const double fraction : {0.25, 0.5, 0.75, 1.0}) {
+    auto session = open(refined, fixed(Kind::fraction, fraction));
+    ASSERT_TRUE(session.has_value()) << session.error().to_string();
+    const double error = squared_error(run(*session), exact) / power;
+    EXPECT_LT(error, last) << fraction;
+    last = error;
+  }
+  EXPECT_EQ(last, 0);
 }
 
 TEST(Weights, StayPlainWhereEveryBitCarriesMeaning) {

@@ -16,6 +16,7 @@ constexpr uint64_t kLargestGrowth = 1 << 30;
 
 bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
 bool is_nibble(DType type) { return type == DType::u4 || type == DType::i4; }
+bool stays(const Tensor& t, int64_t from) { return is_byte(t.dtype) && t.count() >= from; }
 bool is_signed(DType type) { return type == DType::i8 || type == DType::i4; }
 
 // Elements as codes 0..2^bits - 1: signed ones have half of that added.
@@ -132,7 +133,7 @@ Result<std::optional<QuantisedMatrix>> bits_matrix(const Graph& graph, const Nod
 
 class User {
  public:
-  explicit User(Graph& graph) : graph_(graph), uses_(graph) {}
+  User(Graph& graph, int64_t stay_from) : graph_(graph), uses_(graph), stay_from_(stay_from) {}
 
   Status run() {
     for (Node& node : graph_.nodes) {
@@ -181,6 +182,8 @@ class User {
       from = uses_.maker(from->inputs[0]);
     }
     if (!from || from->op != "DequantizeLinear" || !from->domain.empty()) return {};
+    const Tensor* codes = constant_of(graph_, from->inputs[0]);
+    if (!codes || stays(*codes, stay_from_)) return {};
     ValueId bias = kNoValue;
     HOLOGRAM_TRY(auto matrix, matrix_of(graph_, *from, transposed));
     if (!matrix || a->dims().back() != Dim(matrix->k)) return {};
@@ -236,6 +239,7 @@ class User {
  private:
   Graph& graph_;
   ValueUses uses_;
+  int64_t stay_from_;
   std::vector<std::pair<ptrdiff_t, Node>> after_;  // by where they go
 };
 
@@ -257,8 +261,9 @@ Node QuantisedMatrix::product(Graph& graph, const Node& from, ValueId a, ValueId
 
 namespace {
 
+// By DequantizeLinear, or by a Cast and what follows it.
 bool is_dequantised_constant(const Graph& graph, const Node& node) {
-  if (node.op != "DequantizeLinear" || !node.domain.empty()) return false;
+  if ((node.op != "DequantizeLinear" && node.op != "Cast") || !node.domain.empty()) return false;
   const Tensor* x = constant_of(graph, node.inputs[0]);
   return x && x->dims.rank() >= 2 && (is_byte(x->dtype) || is_nibble(x->dtype)) &&
          is_f32(graph, node.outputs[0]);
@@ -271,23 +276,26 @@ bool is_quantised_weight(const Graph& graph, const Node& node) {
          std::ranges::find(graph.outputs, node.outputs[0]) == graph.outputs.end();
 }
 
-Status use_quantised_weights(Graph& graph) {
+Status use_quantised_weights(Graph& graph, int64_t stay_from) {
   for (Node& node : graph.nodes)
-    for (Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(use_quantised_weights(*sub.graph));
-  User user(graph);
+    for (Subgraph& sub : node.subgraphs)
+      HOLOGRAM_CHECK(use_quantised_weights(*sub.graph, stay_from));
+  User user(graph, stay_from);
   HOLOGRAM_CHECK(user.run());
   user.sweep();
   return {};
 }
 
-Result<bool> fold_dequantised(Graph& graph) {
+Result<bool> fold_dequantised(Graph& graph, int64_t stay_from) {
   bool folded = false;
   for (Node& node : graph.nodes) {
     for (Subgraph& sub : node.subgraphs) {
-      HOLOGRAM_TRY(const bool inside, fold_dequantised(*sub.graph));
+      HOLOGRAM_TRY(const bool inside, fold_dequantised(*sub.graph, stay_from));
       folded |= inside;
     }
-    if (!is_dequantised_constant(graph, node)) continue;
+    if (!is_dequantised_constant(graph, node) ||
+        stays(*constant_of(graph, node.inputs[0]), stay_from))
+      continue;
     std::vector<kernels::Value> inputs;
     bool constant = true;
     for (ValueId id : node.inputs) {

@@ -5,18 +5,24 @@
 //   com.microsoft.MatMulNBits                                                      bits 4 or 8
 //   Gather(DequantizeLinear(constant), i) becomes DequantizeLinear(Gather(constant, i))
 //
-// Such constants stay as they are until here (see resolve.cpp); fold_dequantised() makes f32
+// Such constants, and those cast to f32, stay as they are until here (see resolve.cpp); fold_dequantised() makes f32
 // constants of those that no integer pass wanted.
 #pragma once
+
+#include <limits>
 
 #include "graph/graph.h"
 
 namespace hologram::graph {
 
-Status use_quantised_weights(Graph& graph);
+// 8-bit constants of so many elements stay as they are in both passes: an archive that stores its
+// weights as fragments can take codes apart, not what was made of them.
+constexpr int64_t kNoneStay = std::numeric_limits<int64_t>::max();
+
+Status use_quantised_weights(Graph& graph, int64_t stay_from = kNoneStay);
 
 // Says whether anything was folded; what follows the constants is then to be resolved again.
-Result<bool> fold_dequantised(Graph& graph);
+Result<bool> fold_dequantised(Graph& graph, int64_t stay_from = kNoneStay);
 
 // Whether resolve() leaves the node alone although all its inputs are constants.
 bool is_quantised_weight(const Graph& graph, const Node& node);

@@ -136,16 +136,20 @@ void pack_b_int8(size_t k, size_t n, const void* b, size_t ldb, bool transposed,
   auto* sums = reinterpret_cast<int32_t*>(packed);
   packed[head_bytes(n) - kAlignment] = static_cast<std::byte>(b_signed);
   auto* panels = reinterpret_cast<int8_t*>(packed + head_bytes(n));
-  for (size_t j = 0; j < n; ++j) {
-    const size_t column = j / kPanelColumns * kPanelColumns;
+  // Unsigned weights are kept 128 lower, and so is their zero point.
+  const uint8_t flip = b_signed ? 0 : 0x80;
+  const size_t row_step = transposed ? 1 : ldb, column_step = transposed ? ldb : 1;
+  for (size_t column = 0; column < n; column += kPanelColumns) {
     const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - column);
-    int8_t* panel = panels + column * units * 4;
-    for (size_t i = 0; i < k; ++i) {
-      const uint8_t byte = from[transposed ? j * ldb + i : i * ldb + j];
-      // Unsigned weights are kept 128 lower, and so is their zero point.
-      const auto value = static_cast<int8_t>(b_signed ? byte : byte ^ 0x80);
-      panel[(i / 4 * width + (j - column)) * 4 + i % 4] = value;
-      sums[j] += value;
+    const size_t inside = std::min(kPanelColumns, n - column);
+    int8_t* unit = panels + column * units * 4;
+    for (size_t i = 0; i < k; ++i, unit += i % 4 == 0 ? width * 4 : 0) {
+      const uint8_t* row = from + i * row_step + column * column_step;
+      for (size_t j = 0; j < inside; ++j) {
+        const auto value = static_cast<int8_t>(row[j * column_step] ^ flip);
+        unit[j * 4 + i % 4] = value;
+        sums[column + j] += value;
+      }
     }
   }
 }
