@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 namespace hologram::graph {
 namespace {
@@ -30,24 +31,45 @@ int64_t floor_div(int64_t a, int64_t b) {
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-// A dimension as a multiple: "(x*12)" is x and 12, any other symbol once itself.
-struct Multiple {
+// "(x*12)" by '*' is x and 12; nothing where the whole is no such expression of a positive number.
+struct Operand {
   Dim of;
-  int64_t times = 1;
+  int64_t number;
 };
-Multiple as_multiple(const Dim& dim) {
+std::optional<Operand> split(const Dim& dim, char op) {
+  if (!dim.is_symbol()) return std::nullopt;
   const std::string& text = dim.symbol();
-  const size_t star = text.rfind('*');
-  if (star == std::string::npos || text.front() != '(' || text.back() != ')') return {dim};
-  const std::string_view of = std::string_view(text).substr(1, star - 1);
-  int depth = 0;  // the star joins the whole of what stands before it
+  const size_t at = text.find_last_not_of("0123456789", text.size() - 2);
+  if (text.size() < 5 || text.front() != '(' || text.back() != ')' || at < 2 || text[at] != op)
+    return std::nullopt;
+  const std::string_view of = std::string_view(text).substr(1, at - 1);
+  int depth = 0;  // the operation joins the whole of what stands before it
   for (char c : of)
-    if ((depth += c == '(' ? 1 : c == ')' ? -1 : 0) < 0) return {dim};
-  int64_t times = 0;
-  const char *first = text.data() + star + 1, *last = text.data() + text.size() - 1;
-  const auto [end, error] = std::from_chars(first, last, times);
-  if (depth != 0 || of.empty() || error != std::errc() || end != last || times <= 0) return {dim};
-  return {Dim(std::string(of)), times};
+    if ((depth += c == '(' ? 1 : c == ')' ? -1 : 0) < 0) return std::nullopt;
+  int64_t number = 0;
+  const char *first = text.data() + at + 1, *last = text.data() + text.size() - 1;
+  const auto [end, error] = std::from_chars(first, last, number);
+  if (depth != 0 || error != std::errc() || end != last || number <= 0) return std::nullopt;
+  return Operand{Dim(std::string(of)), number};
+}
+Operand as_multiple(const Dim& dim) { return split(dim, '*').value_or(Operand{dim, 1}); }
+
+// Sums stay far from the ends of 64 bits.
+constexpr int64_t kLargestTerm = int64_t{1} << 40;
+
+// `a` plus a number other than 0. Sizes of convolutions come out in one form, "((x+7)/8)", so that
+// equal ones are equal: (x+2)-3 is x-1, and x/2+1 is (x+2)/2.
+Dim add_number(const Dim& a, int64_t number) {
+  if (const auto quotient = split(a, '/');
+      quotient && quotient->number < kLargestTerm / std::abs(number))
+    return (quotient->of + Dim(number * quotient->number)) / Dim(quotient->number);
+  const auto more = split(a, '+'), less = split(a, '-');
+  if (more && more->number < kLargestTerm) return more->of + Dim(more->number + number);
+  if (less && less->number < kLargestTerm) return less->of + Dim(number - less->number);
+  return number > 0 ? combine("+", a, number) : combine("-", a, -number);
+}
+bool is_term(const Dim& dim) {
+  return !dim.is_symbol() && dim.value() < kLargestTerm && dim.value() > -kLargestTerm;
 }
 
 struct Parser {
@@ -115,6 +137,9 @@ Dim operator+(const Dim& a, const Dim& b) {
   }
   if (is(a, 0)) return b;
   if (is(b, 0)) return a;
+  if (is_unknown(a) || is_unknown(b)) return unknown_dim();
+  if (is_term(a)) return add_number(b, a.value());
+  if (is_term(b)) return add_number(a, b.value());
   return combine("+", a, b);
 }
 Dim operator-(const Dim& a, const Dim& b) {
@@ -124,6 +149,8 @@ Dim operator-(const Dim& a, const Dim& b) {
   }
   if (is(b, 0)) return a;
   if (equal_dims(a, b)) return 0;
+  if (is_unknown(a) || is_unknown(b)) return unknown_dim();
+  if (is_term(b)) return add_number(a, -b.value());
   return combine("-", a, b);
 }
 Dim operator*(const Dim& a, const Dim& b) {
@@ -136,9 +163,9 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (is(b, 1)) return a;
   if (!a.is_symbol()) return b * a;
   if (!b.is_symbol() && !is_unknown(a)) {
-    const Multiple multiple = as_multiple(a);
+    const Operand multiple = as_multiple(a);
     int64_t times = 0;
-    if (!__builtin_mul_overflow(multiple.times, b.value(), &times) && times > 0)
+    if (!__builtin_mul_overflow(multiple.number, b.value(), &times) && times > 0)
       return combine("*", multiple.of, times);
   }
   return combine("*", a, b);
@@ -148,8 +175,12 @@ Dim operator/(const Dim& a, const Dim& b) {
   if (is(b, 1)) return a;
   if (equal_dims(a, b)) return 1;
   if (!b.is_symbol() && b.value() > 0 && !is_unknown(a)) {
-    const Multiple multiple = as_multiple(a);
-    if (multiple.times % b.value() == 0) return multiple.of * (multiple.times / b.value());
+    const Operand multiple = as_multiple(a);
+    if (multiple.number % b.value() == 0) return multiple.of * (multiple.number / b.value());
+    // Rounding down twice is rounding down once.
+    if (const auto quotient = split(a, '/');
+        quotient && is_term(b) && quotient->number < kLargestTerm / b.value())
+      return combine("/", quotient->of, quotient->number * b.value());
   }
   return combine("/", a, b);
 }
