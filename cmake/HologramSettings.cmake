@@ -17,6 +17,11 @@ add_compile_definitions(HOLOGRAM_VERSION="${PROJECT_VERSION}")
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno)
+# Symbols of shared libraries are bound as a process starts, not one by one while it opens its first
+# archive.
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  add_link_options(LINKER:-z,now)
+endif()
 if(HOLOGRAM_SANITIZE)
   add_compile_options(-fsanitize=${HOLOGRAM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HOLOGRAM_SANITIZE})

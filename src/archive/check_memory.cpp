@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <queue>
 #include <string_view>
 #include <utility>
@@ -89,7 +88,7 @@ class Checker {
   // Bytes of the arena that may still be read: of the value that was made there last, and of inputs
   // that a Concat found in its result.
   struct Extent {
-    uint64_t end;
+    uint64_t begin, end;
     uint32_t last;  // step
     uint32_t newest;
   };
@@ -134,35 +133,40 @@ class Checker {
   }
 
   Status check_arena() {
-    std::map<uint64_t, Extent> alive;  // by offset; they lie apart
+    std::vector<Extent> alive;  // by offset; they lie apart, and are few at a time
+    const auto from = [&](uint64_t offset) {
+      return std::ranges::lower_bound(alive, offset, {}, &Extent::begin);
+    };
     using Ending = std::pair<uint32_t, uint64_t>;
     std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;  // last step, offset
     for (uint32_t id : planned_) {
       for (; !endings.empty() && endings.top().first < first_[id]; endings.pop()) {
-        const auto found = alive.find(endings.top().second);
-        if (found != alive.end() && found->second.last < first_[id]) alive.erase(found);
+        const auto found = from(endings.top().second);
+        if (found != alive.end() && found->begin == endings.top().second &&
+            found->last < first_[id])
+          alive.erase(found);
       }
       if (value(id).size() == 0) continue;
       const uint64_t offset = value(id).offset(), end = offset + value(id).size();
-      Extent made{end, last_[id], id};
-      auto other = alive.lower_bound(offset);
-      if (other != alive.begin() && std::prev(other)->second.end > offset) --other;
-      if (other != alive.end() && other->first == offset &&
-          is_in_place(other->second.newest, other->second.last, id)) {
-        other->second = made;
+      Extent made{offset, end, last_[id], id};
+      auto other = from(offset);
+      if (other != alive.begin() && std::prev(other)->end > offset) --other;
+      if (other != alive.end() && other->begin == offset &&
+          is_in_place(other->newest, other->last, id)) {
+        *other = made;
       } else {
-        const auto joined = other != alive.end() && other->first < end
+        const auto joined = other != alive.end() && other->begin < end
                                 ? joined_in_place(id)
                                 : std::vector<std::pair<uint64_t, uint64_t>>{};
-        while (other != alive.end() && other->first < end) {
+        while (other != alive.end() && other->begin < end) {
           const bool is_kept = std::ranges::any_of(joined, [&](const auto& range) {
-            return range.first <= other->first && other->second.end <= range.second;
+            return range.first <= other->begin && other->end <= range.second;
           });
-          if (!is_kept || other->second.end > end) return bad("values that lie on one another");
-          made.last = std::max(made.last, other->second.last);
+          if (!is_kept || other->end > end) return bad("values that lie on one another");
+          made.last = std::max(made.last, other->last);
           other = alive.erase(other);
         }
-        alive.emplace(offset, made);
+        alive.insert(other, made);
       }
       endings.emplace(made.last, offset);
     }

@@ -1,13 +1,11 @@
 #include "holotensor/classical/low_rank.h"
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
 
+#include "holotensor/classical/lapack.h"
 #include "holotensor/classical/seeded_random.h"
 
 namespace hologram::holotensor {
@@ -20,10 +18,11 @@ using Matrix = std::vector<float>;
 // bits do not depend on the number of threads. Callers take turns.
 class OneBlasThread {
  public:
-  OneBlasThread() : lock_(mutex()), before_(openblas_get_num_threads()) {
-    openblas_set_num_threads(1);
+  explicit OneBlasThread(const Lapack& lapack)
+      : lock_(mutex()), lapack_(lapack), before_(lapack.get_num_threads()) {
+    lapack_.set_num_threads(1);
   }
-  ~OneBlasThread() { openblas_set_num_threads(before_); }
+  ~OneBlasThread() { lapack_.set_num_threads(before_); }
   OneBlasThread(const OneBlasThread&) = delete;
   OneBlasThread& operator=(const OneBlasThread&) = delete;
 
@@ -33,34 +32,36 @@ class OneBlasThread {
     return one;
   }
   std::lock_guard<std::mutex> lock_;
+  const Lapack& lapack_;
   int before_;
 };
 
 // c = op(a) * b, row-major, `inner` terms a sum; slices of rows, always the same ones.
-void multiply(bool transpose_a, size_t rows, size_t columns, size_t inner, const float* a,
-              size_t a_stride, const float* b, size_t b_stride, float* c, ThreadPool& pool) {
+void multiply(const Lapack& lapack, bool transpose_a, size_t rows, size_t columns, size_t inner,
+              const float* a, size_t a_stride, const float* b, size_t b_stride, float* c,
+              ThreadPool& pool) {
   constexpr size_t kSlice = 256;
   pool.parallel_for((rows + kSlice - 1) / kSlice, 1,
                     [&](size_t begin, size_t end) {
                       for (size_t slice = begin; slice < end; ++slice) {
                         const size_t first = slice * kSlice, count = std::min(kSlice, rows - first);
-                        cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
-                                    CblasNoTrans, static_cast<int>(count),
-                                    static_cast<int>(columns), static_cast<int>(inner), 1.0f,
-                                    a + (transpose_a ? first : first * a_stride),
-                                    static_cast<int>(a_stride), b, static_cast<int>(b_stride), 0.0f,
-                                    c + first * columns, static_cast<int>(columns));
+                        lapack.sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
+                                     CblasNoTrans, static_cast<int>(count),
+                                     static_cast<int>(columns), static_cast<int>(inner), 1.0f,
+                                     a + (transpose_a ? first : first * a_stride),
+                                     static_cast<int>(a_stride), b, static_cast<int>(b_stride),
+                                     0.0f, c + first * columns, static_cast<int>(columns));
                       }
                     },
                     Schedule::dynamic);
 }
 
 // Replaces the columns of a rows x columns matrix (rows >= columns) by an orthonormal basis.
-Status orthonormalise(Matrix& matrix, size_t rows, size_t columns) {
+Status orthonormalise(const Lapack& lapack, Matrix& matrix, size_t rows, size_t columns) {
   const auto m = static_cast<lapack_int>(rows), n = static_cast<lapack_int>(columns);
   std::vector<float> tau(columns);
-  lapack_int info = LAPACKE_sgeqrf(LAPACK_ROW_MAJOR, m, n, matrix.data(), n, tau.data());
-  if (info == 0) info = LAPACKE_sorgqr(LAPACK_ROW_MAJOR, m, n, n, matrix.data(), n, tau.data());
+  lapack_int info = lapack.sgeqrf(LAPACK_ROW_MAJOR, m, n, matrix.data(), n, tau.data());
+  if (info == 0) info = lapack.sorgqr(LAPACK_ROW_MAJOR, m, n, n, matrix.data(), n, tau.data());
   if (info != 0) {
     return fail(ErrorCode::internal, "LAPACK's QR of {} x {} gave {}", rows, columns, info);
   }
@@ -74,10 +75,10 @@ struct Svd {
 };
 
 // The thin decomposition; `matrix` is overwritten.
-Result<Svd> full_svd(Matrix& matrix, size_t rows, size_t columns) {
+Result<Svd> full_svd(const Lapack& lapack, Matrix& matrix, size_t rows, size_t columns) {
   const size_t side = std::min(rows, columns);
   Svd svd{std::vector<float>(side), Matrix(rows * side), Matrix(side * columns)};
-  const lapack_int info = LAPACKE_sgesdd(
+  const lapack_int info = lapack.sgesdd(
       LAPACK_ROW_MAJOR, 'S', static_cast<lapack_int>(rows), static_cast<lapack_int>(columns),
       matrix.data(), static_cast<lapack_int>(columns), svd.values.data(), svd.left.data(),
       static_cast<lapack_int>(side), svd.right_transposed.data(), static_cast<lapack_int>(columns));
@@ -97,22 +98,23 @@ Matrix leading_columns(const Matrix& matrix, size_t rows, size_t side, size_t ra
 }
 
 // An orthonormal basis (rows x width) of nearly the range of the matrix's leading part.
-Result<Matrix> range_basis(std::span<const float> matrix, size_t rows, size_t columns, size_t width,
-                           const LowRankOptions& options, ThreadPool& pool) {
+Result<Matrix> range_basis(const Lapack& lapack, std::span<const float> matrix, size_t rows,
+                           size_t columns, size_t width, const LowRankOptions& options,
+                           ThreadPool& pool) {
   SeededRandom random(options.seed);
   Matrix probe(columns * width);
   for (float& value : probe) value = static_cast<float>(random.normal());
   Matrix basis(rows * width);
-  multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width, basis.data(),
-           pool);
-  HOLOGRAM_CHECK(orthonormalise(basis, rows, width));
+  multiply(lapack, false, rows, width, columns, matrix.data(), columns, probe.data(), width,
+           basis.data(), pool);
+  HOLOGRAM_CHECK(orthonormalise(lapack, basis, rows, width));
   for (unsigned i = 0; i < options.power_iterations; ++i) {
-    multiply(true, columns, width, rows, matrix.data(), columns, basis.data(), width, probe.data(),
-             pool);
-    HOLOGRAM_CHECK(orthonormalise(probe, columns, width));
-    multiply(false, rows, width, columns, matrix.data(), columns, probe.data(), width, basis.data(),
-             pool);
-    HOLOGRAM_CHECK(orthonormalise(basis, rows, width));
+    multiply(lapack, true, columns, width, rows, matrix.data(), columns, basis.data(), width,
+             probe.data(), pool);
+    HOLOGRAM_CHECK(orthonormalise(lapack, probe, columns, width));
+    multiply(lapack, false, rows, width, columns, matrix.data(), columns, probe.data(), width,
+             basis.data(), pool);
+    HOLOGRAM_CHECK(orthonormalise(lapack, basis, rows, width));
   }
   return basis;
 }
@@ -135,22 +137,25 @@ Result<LowRankFactors> low_rank_factors(std::span<const float> matrix, size_t ro
   LowRankFactors factors{rows, columns, std::min(options.rank, side), {}, {}, {}};
   if (factors.rank == 0) return factors;
 
-  const OneBlasThread one_thread;
+  HOLOGRAM_TRY(const Lapack* loaded, load_lapack());
+  const Lapack& lapack = *loaded;
+  const OneBlasThread one_thread(lapack);
   const size_t width = std::min(side, factors.rank + options.oversampling);
   Svd svd;
   if (side <= kExactSvdSide || width == side) {
     Matrix copy(matrix.begin(), matrix.end());
-    HOLOGRAM_TRY(svd, full_svd(copy, rows, columns));
+    HOLOGRAM_TRY(svd, full_svd(lapack, copy, rows, columns));
     factors.left = leading_columns(svd.left, rows, side, factors.rank);
   } else {
-    HOLOGRAM_TRY(const Matrix basis, range_basis(matrix, rows, columns, width, options, pool));
+    HOLOGRAM_TRY(const Matrix basis,
+                 range_basis(lapack, matrix, rows, columns, width, options, pool));
     Matrix small(width * columns);
-    multiply(true, width, columns, rows, basis.data(), width, matrix.data(), columns, small.data(),
-             pool);
-    HOLOGRAM_TRY(svd, full_svd(small, width, columns));
+    multiply(lapack, true, width, columns, rows, basis.data(), width, matrix.data(), columns,
+             small.data(), pool);
+    HOLOGRAM_TRY(svd, full_svd(lapack, small, width, columns));
     Matrix left(rows * width);
-    multiply(false, rows, width, width, basis.data(), width, svd.left.data(), width, left.data(),
-             pool);
+    multiply(lapack, false, rows, width, width, basis.data(), width, svd.left.data(), width,
+             left.data(), pool);
     factors.left = leading_columns(left, rows, width, factors.rank);
   }
   factors.values.assign(svd.values.begin(), svd.values.begin() + factors.rank);

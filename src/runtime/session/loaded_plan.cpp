@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/view.h"
 #include "isa/binary.h"
 #include "runtime/session/flat.h"
@@ -38,12 +37,6 @@ PortDims port_dims(const archive::Type* type) {
 }
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
-
-// Its attribute "seed" decides what it draws.
-bool is_random(const kernels::Kernel& kernel) {
-  const std::span<const kernels::Kernel> all = kernels::random_kernels();
-  return &kernel >= all.data() && &kernel < all.data() + all.size();
-}
 
 class Loader {
  public:
@@ -184,13 +177,7 @@ class Loader {
         step.program = &model_.programs[from.program()];
         break;
       case archive::StepKind::kernel:
-        step.kernel = kernels::find_kernel(step.label);
-        if (!step.kernel)
-          return fail(ErrorCode::unsupported,
-                      "this runtime has no kernel '{}'; compile the model with the same version",
-                      step.label);
-        step.random = is_random(*step.kernel);
-        break;
+        break;  // found before the first run; that it is there, its signature tells
       case archive::StepKind::control:
         step.control = step.label == "If"            ? Control::if_
                        : step.label == "Loop"        ? Control::loop

@@ -36,11 +36,11 @@ struct LoadedSubplan {
 enum class Control : uint8_t { none, if_, loop, scan, sequence_map };
 
 struct LoadedStep {
-  std::string_view name, label;  // the node's name; the kernel or operator
-  const kernels::Kernel* kernel = nullptr;
+  std::string_view name, label;             // the node's name; the kernel or operator
+  const kernels::Kernel* kernel = nullptr;  // prepared
   const kernels::Pointwise* program = nullptr;
   Control control = Control::none;
-  bool random = false;  // draws from a seed
+  bool random = false;  // prepared: draws from a seed
   Ids inputs, outputs, release;
   std::span<const DType> output_types;
   const archive::Step* from = nullptr;

@@ -1,6 +1,7 @@
 // What a run needs of a plan and opening does not.
 #include <algorithm>
 
+#include "backends/cpu/kernels/families.h"
 #include "runtime/session/flat.h"
 #include "runtime/session/loaded_plan.h"
 
@@ -32,13 +33,24 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive) {
   return constants;
 }
 
-void prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
+// Its attribute "seed" decides what it draws.
+bool is_random(const kernels::Kernel& kernel) {
+  const std::span<const kernels::Kernel> all = kernels::random_kernels();
+  return &kernel >= all.data() && &kernel < all.data() + all.size();
+}
+
+Status prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
   plan.initial.resize(plan.values.size());
   for (uint32_t id = 0; id < plan.values.size(); ++id)
     if (plan.values[id].storage == archive::Storage::constant)
       plan.initial[id] =
           kernels::Value(constants[static_cast<size_t>(plan.from->values()->Get(id)->constant())]);
   for (LoadedStep& step : plan.steps) {
+    if (step.from->kind() == archive::StepKind::kernel) {
+      step.kernel = kernels::find_kernel(step.label);
+      if (!step.kernel) return fail(ErrorCode::internal, "no kernel '{}'", step.label);
+      step.random = is_random(*step.kernel);
+    }
     if (step.from->attributes())
       for (const archive::Attribute* a : *step.from->attributes()) {
         Attribute attribute{.name = std::string(text(a->name())),
@@ -53,8 +65,9 @@ void prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
           attribute.tensor = constants[static_cast<size_t>(a->constant())];
         step.attributes.put(std::move(attribute));
       }
-    for (LoadedSubplan& sub : step.subplans) prepare_plan(*sub.plan, constants);
+    for (LoadedSubplan& sub : step.subplans) HOLOGRAM_CHECK(prepare_plan(*sub.plan, constants));
   }
+  return {};
 }
 
 }  // namespace
@@ -67,7 +80,7 @@ Status LoadedModel::prepare() {
       return;
     }
     constants = *std::move(all);
-    prepare_plan(*plan, constants);
+    prepared_ = prepare_plan(*plan, constants);
   });
   return prepared_;
 }

@@ -162,8 +162,7 @@ struct Session::Impl {
   }
 
   // Runs, then hands each output to `receive` while its memory is still the run's.
-  Status execute(std::span<const Value> inputs, std::span<const Tensor> results,
-                 Profile* profile,
+  Status execute(std::span<const Value> inputs, std::span<const Tensor> results, Profile* profile,
                  FunctionRef<Status(size_t, const Value&)> receive) const {
     const LoadedPlan& plan = *model->plan;
     if (inputs.size() != plan.inputs.size())

@@ -11,36 +11,58 @@ namespace {
 
 #include "signatures.inc"
 
-Status bad(std::string_view what) {
-  return fail(ErrorCode::corrupt, "the plan is wrong: {}", what);
-}
+// Why a signature does not fit. Kept as it is until no other signature does: most steps fit one,
+// and text costs more than all the rest of the check.
+struct Mismatch {
+  enum Kind : uint8_t { none, too_many, left_out, type, missing, computing, attribute };
+  Kind kind = none;
+  bool output = false;
+  size_t index = 0, limit = 0;
+  StaticType found = {};
+  std::string_view name = {};
+
+  explicit operator bool() const { return kind != none; }
+  std::string to_string() const {
+    const std::string_view what = output ? "output" : "input";
+    switch (kind) {
+      case none:
+        return "";
+      case too_many:
+        return fmt::format("{} {}s where there are at most {}", index, what, limit);
+      case left_out:
+        return fmt::format("{} {} is left out", what, index);
+      case type:
+        return fmt::format("{} {} is {}", what, index, runtime::to_string(found));
+      case missing:
+        return fmt::format("{} {} is missing", what, index);
+      case computing:
+        return "a program's operands for a kernel";
+      case attribute:
+        return fmt::format("attribute '{}'", name);
+    }
+    return "";
+  }
+};
 
 // Matches operands with formal ones, inputs first.
 class Matcher {
  public:
-  Status match(std::span<const FormalOperand> formals, std::span<const StaticType> operands,
-               std::string_view what) {
+  Mismatch match(std::span<const FormalOperand> formals, std::span<const StaticType> operands,
+                 bool output) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool repeated = !formals.empty() && formals.back().variadic;
       if (i >= formals.size() && !repeated)
-        return fail(ErrorCode::corrupt, "the plan is wrong: {} {}s where there are at most {}",
-                    operands.size(), what, formals.size());
+        return {Mismatch::too_many, output, operands.size(), formals.size()};
       const FormalOperand& formal = formals[std::min(i, formals.size() - 1)];
       if (operands[i].form == StaticType::kLeftOut) {
-        if (!formal.optional)
-          return fail(ErrorCode::corrupt, "the plan is wrong: {} {} is left out", what, i);
+        if (!formal.optional) return {Mismatch::left_out, output, i};
       } else if (!fits(formal, operands[i])) {
-        return fail(ErrorCode::corrupt, "the plan is wrong: {} {} is {}", what, i,
-                    to_string(operands[i]));
+        return {Mismatch::type, output, i, 0, operands[i]};
       }
     }
-    for (size_t i = operands.size(); i < formals.size(); ++i)
-      if (!formals[i].optional && !formals[i].variadic)
-        return fail(ErrorCode::corrupt, "the plan is wrong: {} {} is missing", what, i);
     // Variadic ones: at least one, where it is not optional.
-    if (!formals.empty() && formals.back().variadic && !formals.back().optional &&
-        operands.size() < formals.size())
-      return fail(ErrorCode::corrupt, "the plan is wrong: no variadic {}", what);
+    for (size_t i = operands.size(); i < formals.size(); ++i)
+      if (!formals[i].optional) return {Mismatch::missing, output, i};
     return {};
   }
 
@@ -62,19 +84,20 @@ class Matcher {
   std::array<StaticType, 32> bound_;
 };
 
-Status match(const Signature& signature, const archive::Step& step,
-             std::span<const StaticType> inputs, std::span<const StaticType> outputs) {
+Mismatch match(const Signature& signature, const archive::Step& step,
+               std::span<const StaticType> inputs, std::span<const StaticType> outputs) {
   const std::span formals = std::span(kOperands).subspan(signature.operands);
   Matcher matcher;
-  HOLOGRAM_CHECK(matcher.match(formals.first(signature.inputs), inputs, "input"));
-  HOLOGRAM_CHECK(
-      matcher.match(formals.subspan(signature.inputs, signature.outputs), outputs, "output"));
+  if (const Mismatch m = matcher.match(formals.first(signature.inputs), inputs, false)) return m;
+  if (const Mismatch m =
+          matcher.match(formals.subspan(signature.inputs, signature.outputs), outputs, true))
+    return m;
   const auto computes = [](StaticType type) {
     return type.form == StaticType::kLeftOut || (type.is_tensor() && is_compute(type.dtype));
   };
   if (signature.not_computing && std::ranges::all_of(inputs, computes) &&
       std::ranges::all_of(outputs, computes))
-    return bad("a program's operands for a kernel");
+    return {Mismatch::computing};
   if (!step.attributes()) return {};
   const std::span attributes =
       std::span(kAttributes).subspan(signature.attributes, signature.attribute_count);
@@ -85,7 +108,7 @@ Status match(const Signature& signature, const archive::Step& step,
     const bool lists = attribute->kind() >= 3 && attribute->kind() <= 5;
     if (formal == attributes.end() ||
         (formal->kind != attribute->kind() && !(lists && formal->kind >= 3 && formal->kind <= 5)))
-      return fail(ErrorCode::corrupt, "the plan is wrong: attribute '{}'", text(attribute->name()));
+      return {.kind = Mismatch::attribute, .name = text(attribute->name())};
   }
   return {};
 }
@@ -119,10 +142,14 @@ Status check_signature(const archive::Step& step, std::span<const StaticType> in
                        std::span<const StaticType> outputs) {
   const auto [first, last] =
       std::ranges::equal_range(kSignatures, text(step.kernel()), {}, &Signature::kernel);
-  Status status = bad("a kernel that no operator has");
+  if (first == last)
+    return fail(ErrorCode::unsupported,
+                "this runtime has no kernel '{}'; compile the model with the same version",
+                text(step.kernel()));
+  Mismatch mismatch;
   for (auto signature = first; signature != last; ++signature)
-    if ((status = match(*signature, step, inputs, outputs))) break;
-  return status;
+    if (!(mismatch = match(*signature, step, inputs, outputs))) return {};
+  return fail(ErrorCode::corrupt, "the plan is wrong: {}", mismatch.to_string());
 }
 
 }  // namespace hologram::runtime

@@ -32,7 +32,8 @@ struct StaticType {
 StaticType static_type(const archive::Type& type);
 std::string to_string(StaticType type);
 
-// The step's kernel takes these operands and attributes; corrupt otherwise.
+// There is such a kernel (unsupported otherwise), and it takes these operands and attributes
+// (corrupt otherwise).
 Status check_signature(const archive::Step& step, std::span<const StaticType> inputs,
                        std::span<const StaticType> outputs);
 
