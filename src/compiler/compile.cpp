@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/lower.h"
+#include "compiler/narrow_images.h"
 #include "compiler/native_code.h"
 #include "compiler/pack_weights.h"
 #include "compiler/weights.h"
@@ -154,6 +155,9 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
     report.precision_note = describe(choice, options.precision);
+    if (options.precision == Precision::bf16)
+      if (const size_t images = narrow_images(graph))
+        report.precision_note += fmt::format("; {} images between them as bf16", images);
     return Status();
   }));
   HOLOGRAM_CHECK(

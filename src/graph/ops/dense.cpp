@@ -42,6 +42,15 @@ Status conv(InferContext& c) {
   return {};
 }
 
+// The attribute `output` says the type of an image that is not f32.
+Status float_conv(InferContext& c) {
+  const int64_t code = c.integer("output");
+  if (code != 0 && code != static_cast<int64_t>(DType::bf16))
+    return fail(ErrorCode::invalid_argument, "output {} is neither f32 nor bf16", code);
+  c.set_dtype(0, code == 0 ? DType::f32 : DType::bf16);
+  return conv(c);
+}
+
 Status matmul(InferContext& c) {
   if (c.attributes().has("shape")) {
     c.set_shape(0, Shape(c.integers("shape")));
@@ -152,6 +161,9 @@ void add_dense(OperatorTable& table) {
         .signature(signature)
         .where("T", {DType::f32})
         .where("P", {DType::f32, DType::bf16, DType::f16, DType::u8})
+        .where("TX", {DType::f32, DType::bf16})
+        .where("TR", {DType::f32, DType::bf16})
+        .where("TY", {DType::f32, DType::bf16})
         .attributes(attributes)
         .infer(f)
         .kernel(std::string("hologram.") + name);
@@ -159,9 +171,9 @@ void add_dense(OperatorTable& table) {
   const std::string epilogue = kEpilogue;
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
-      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, half:i" +
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, half:i, output:i" +
           epilogue,
-      "X:T, W:P, B:T?, residual:T? -> Y:T", conv);
+      "X:TX, W:P, B:T?, residual:TR? -> Y:TY", float_conv);
   add("MatMul",
       "k:i, n:i, packed:i, parts:i, half:i, bits:i, group:i, zeros:i, dynamic:i, transposed:i, "
       "alpha:f, shape:is" +

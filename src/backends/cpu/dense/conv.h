@@ -71,6 +71,10 @@ struct Conv {
   const float* packed_weights = nullptr;
   float* output = nullptr;
   Epilogue epilogue;
+  // Instead of input and output, each for itself: blocked images of bf16, of depthwise convolutions
+  // without a residual.
+  const uint16_t* input_bf16 = nullptr;
+  uint16_t* output_bf16 = nullptr;
 };
 
 size_t conv_scratch_bytes(const Conv& conv);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
@@ -37,7 +38,8 @@ struct Axis {
 
 struct Image {
   Axis y, x;
-  bool runs;  // nchw of few channels: pixels of kPixelUnits, rows of the kernel in one run
+  bool runs;    // nchw of few channels: pixels of kPixelUnits, rows of the kernel in one run
+  bool points;  // every output pixel is made of one input pixel
   size_t chunks, taps, parts;
   size_t places;              // pixels of an image row with its margins
   size_t width;               // rows of the product that a row of the output takes
@@ -50,6 +52,9 @@ struct Image {
           s.dilation_height),
         x(s.in_width, s.out_width, s.kernel_width, s.stride_width, s.pad_left, s.dilation_width),
         runs(input == Layout::nchw),
+        points(!runs && s.kernel_height * s.kernel_width == 1 && s.pad_top + s.pad_left == 0 &&
+               (s.out_height - 1) * s.stride_height < s.in_height &&
+               (s.out_width - 1) * s.stride_width < s.in_width),
         chunks(runs ? (s.kernel_width + kRunPixels - 1) / kRunPixels
                     : (s.in_channels + kChunkChannels - 1) / kChunkChannels),
         taps(runs ? s.kernel_height : s.kernel_height * s.kernel_width),
@@ -58,16 +63,19 @@ struct Image {
         places(runs ? align_up((s.out_width - 1) * s.stride_width + chunks * kRunPixels,
                                s.stride_width)
                     : x.size),
-        width(runs ? places / s.stride_width : x.size),
+        width(runs     ? places / s.stride_width
+              : points ? s.out_height * s.out_width
+                       : x.size),
         row(runs ? s.stride_width * kPixelUnits : kChunk),
         plane(y.size * places * (runs ? kPixelUnits : kChunk)),
         chunk(y.planes * x.planes * plane),
         part(runs ? y.planes * plane : chunks * chunk),
-        rows((s.out_height - 1) * width + s.out_width) {}
+        rows(points ? width : (s.out_height - 1) * width + s.out_width) {}
 
   size_t units() const { return chunks * taps * parts * kChunk; }
   // A tile reads whole registers of pixels, also beyond the last.
   size_t bytes() const {
+    if (points) return 0;
     return align_up((parts * part + kMaxUnitRows * row + kChunk) * sizeof(uint32_t), kAlignment);
   }
   void find_steps(ptrdiff_t* steps) const {
@@ -134,11 +142,32 @@ void take_apart_runs(const ConvShape& s, const Image& image, const float* input,
   pool.parallel_for(image.y.planes * image.y.size, 16, fill, Schedule::fixed);
 }
 
+// The input of one sample, f32 or bf16.
+struct Pixels {
+  const ConvShape& s;
+  const void* input;
+  bool bf16;
+  // Channels of `chunk` of `count` pixels from `at` on, as units; `low` is null for one part.
+  void chunk(size_t chunk, size_t at, size_t count, uint32_t* high, uint32_t* low) const {
+    const size_t block = s.in_height * s.in_width * kChannelBlock;
+    const size_t first = 2 * chunk * block + at * kChannelBlock;
+    const size_t channels = std::min(kChunkChannels, s.in_channels - chunk * kChunkChannels);
+    const size_t step = s.stride_width * kChannelBlock;
+    const auto take = [&](const auto* from, auto function, auto... more) {
+      function(from + first, channels > kChannelBlock ? from + first + block : nullptr, count, step,
+               channels, high, more...);
+    };
+    if (bf16)
+      take(static_cast<const uint16_t*>(input), join_pixels);
+    else
+      take(static_cast<const float*>(input), split_pixels, low);
+  }
+};
+
 // One sample's planes. A row of a plane is zeros, a run of input pixels, zeros.
-void take_apart(const ConvShape& s, const Image& image, const float* input, uint32_t* units,
-                ThreadPool& pool) {
+void take_apart(const Pixels& input, const Image& image, uint32_t* units, ThreadPool& pool) {
+  const ConvShape& s = input.s;
   const size_t rows = image.y.planes * image.x.planes * image.y.size;
-  const size_t block = s.in_height * s.in_width * kChannelBlock;
   const bool two = image.parts == 2;
   const auto fill = [&](size_t begin, size_t end) {
     for (size_t job = begin; job < end; ++job) {
@@ -160,12 +189,8 @@ void take_apart(const ConvShape& s, const Image& image, const float* input, uint
       clear(0, first);
       clear(last, image.x.size);
       if (first == last) continue;
-      const float* from = input + 2 * chunk * block +
-                          (from_y * s.in_width + image.x.source(px, first)) * kChannelBlock;
-      const size_t channels = std::min(kChunkChannels, s.in_channels - chunk * kChunkChannels);
-      split_pixels(from, channels > kChannelBlock ? from + block : nullptr, last - first,
-                   s.stride_width * kChannelBlock, channels, high + first * kChunk,
-                   low ? low + first * kChunk : nullptr);
+      input.chunk(chunk, from_y * s.in_width + image.x.source(px, first), last - first,
+                  high + first * kChunk, low ? low + first * kChunk : nullptr);
     }
   };
   pool.parallel_for(image.chunks * rows, 8, fill, Schedule::fixed);
@@ -173,13 +198,13 @@ void take_apart(const ConvShape& s, const Image& image, const float* input, uint
 
 struct Scratch {
   size_t image, steps, bias, copies;
-  bool copy;  // rows of the product that only tiles can read where they lie
+  bool copy;  // rows of the product that only tiles can read where they lie, or that lie nowhere
   Scratch(const ConvShape& s, const Image& form)
       : image(form.bytes()),
         steps(align_up(form.chunks * form.taps * sizeof(ptrdiff_t), kAlignment)),
         bias(align_up(align_up(s.out_channels, kChannelBlock) * sizeof(float), kAlignment)),
         copies(0),
-        copy(form.runs && !has_bf16_tiles()) {
+        copy(form.points || (form.runs && !has_bf16_tiles())) {
     if (copy) copies = unit_gemm_scratch_bytes(form.rows, form.units());
   }
   size_t total() const { return image + steps + bias + copies; }
@@ -236,13 +261,18 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
     std::memcpy(bias, epilogue.bias, s.out_channels * sizeof(float));
     epilogue.bias = bias;
   }
+  // Runs of values that are not f32 pass through memory of the thread that finishes them. The
+  // epilogue has to know that there is a residual; where it lies is the tile's business.
+  const bool local = conv.output_bf16 || conv.residual_bf16;
+  if (conv.residual_bf16) epilogue.residual = reinterpret_cast<const float*>(conv.residual_bf16);
   const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
-  const size_t in_floats =
+  const size_t in_values =
       s.in_height * s.in_width *
       (image.runs ? s.in_channels : channel_blocks(s.in_channels) * kChannelBlock);
-  const size_t out_floats = channel_blocks(s.out_channels) * block;
+  const size_t out_values = channel_blocks(s.out_channels) * block;
   const TileKernel kernel = tile_kernel();
   const UnitKernels kernels = unit_kernels();
+  using PackRows = FunctionRef<void(size_t, size_t, uint32_t*)>;
   const auto copy_rows = [&](size_t row, size_t height, uint32_t* packed) {
     for (size_t step = 0; step < image.chunks * image.taps; ++step)
       for (size_t part = 0; part < image.parts; ++part)
@@ -251,34 +281,74 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
                       kChunk * sizeof(uint32_t));
   };
   for (size_t n = 0; n < s.batch; ++n) {
-    const float* input = conv.input + n * in_floats;
+    const Pixels input{s,
+                       static_cast<const std::byte*>(conv.input) +
+                           n * in_values * (conv.input_bf16 ? sizeof(uint16_t) : sizeof(float)),
+                       conv.input_bf16};
     if (image.runs)
-      take_apart_runs(s, image, input, units, pool);
-    else
-      take_apart(s, image, input, units, pool);
+      take_apart_runs(s, image, static_cast<const float*>(input.input), units, pool);
+    else if (!image.points)
+      take_apart(input, image, units, pool);
+    const auto take_points = [&](size_t row, size_t height, uint32_t* packed) {
+      const size_t part = height * kChunk;
+      for (size_t c = 0; c < image.chunks; ++c, packed += image.parts * part)
+        for (size_t r = 0; r < height;) {
+          const size_t y = (row + r) / s.out_width, x = (row + r) % s.out_width;
+          // Where nothing is left out rows of the image follow each other.
+          const bool dense =
+              s.stride_width == 1 && s.stride_height == 1 && s.in_width == s.out_width;
+          const size_t count = dense ? height - r : std::min(height - r, s.out_width - x);
+          input.chunk(c, y * s.stride_height * s.in_width + x * s.stride_width, count,
+                      packed + r * kChunk, image.parts == 2 ? packed + part + r * kChunk : nullptr);
+          r += count;
+        }
+    };
     // Whole blocks are written; the lanes beyond the channels receive what falls out.
     const size_t outputs = align_up(s.out_channels, kChannelBlock);
+    const size_t line = image.points ? pixels : s.out_width;  // pixels without a margin
     const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
+      alignas(64) float values[kMaxUnitRows * kPanelColumns], other[kMaxUnitRows * kPanelColumns];
       for (size_t r = 0; r < rows;) {
         const size_t y = (row + r) / image.width, x = (row + r) % image.width;
-        if (x >= s.out_width) {  // the margin between two rows
+        if (x >= line) {  // the margin between two rows
           r += image.width - x;
           continue;
         }
-        const size_t count = std::min(rows - r, s.out_width - x);
+        const size_t count = std::min(rows - r, line - x);
+        const size_t run = count * kChannelBlock;
         Tile tile;
         tile.rows = count;
         tile.columns = std::min(width, outputs - column);
         tile.column = column;
         tile.epilogue = &epilogue;
         const size_t place = column / kChannelBlock * block + (y * s.out_width + x) * kChannelBlock;
-        tile.offset = n * out_floats + place;
-        tile.c = conv.output + tile.offset;
+        tile.offset = n * out_values + place;
         tile.c_row = kChannelBlock;
-        tile.c_block = static_cast<ptrdiff_t>(block);
-        if (epilogue.residual) tile.residual = epilogue.residual + tile.offset;
+        tile.c = local ? values : static_cast<float*>(conv.output) + tile.offset;
+        tile.c_block = static_cast<ptrdiff_t>(local ? run : block);
+        if (epilogue.residual) tile.residual = local ? other : epilogue.residual + tile.offset;
         tile.residual_row = tile.c_row;
+        // Of each block of channels: what lies here, and where it belongs.
+        const auto each_block = [&](float* here, auto body) {
+          for (size_t c = 0; c < tile.columns; c += kChannelBlock)
+            body(here + c * count, tile.offset + c / kChannelBlock * block);
+        };
+        if (local && conv.residual_bf16)
+          each_block(other,
+                     [&](float* to, size_t at) { widen_values(conv.residual_bf16 + at, run, to); });
+        else if (local && epilogue.residual)
+          each_block(other, [&](float* to, size_t at) {
+            std::memcpy(to, epilogue.residual + at, run * sizeof(float));
+          });
         kernel.finish(tile, static_cast<float*>(sums) + r * width, width);
+        if (conv.output_bf16)
+          each_block(values, [&](const float* from, size_t at) {
+            narrow_values(from, run, static_cast<uint16_t*>(conv.output) + at);
+          });
+        else if (local)
+          each_block(values, [&](const float* from, size_t at) {
+            std::memcpy(static_cast<float*>(conv.output) + at, from, run * sizeof(float));
+          });
         r += count;
       }
     };
@@ -287,7 +357,7 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
                .units = image.units(),
                .packed_b = reinterpret_cast<const uint32_t*>(conv.packed_weights),
                .tile = image.parts == 2 ? kernels.split : kernels.bf16,
-               .pack_a = copy_rows,
+               .pack_a = image.points ? PackRows(take_points) : PackRows(copy_rows),
                .image = scratch.copy ? nullptr : units,
                .image_row = image.row,
                .steps = steps,

@@ -1,9 +1,10 @@
-// Convolution of f32 images by bf16 products: one part, or two for nearly f32 (see gemm_narrow.h).
+// Convolution by bf16 products: one part, or two for nearly f32 (see gemm_narrow.h). Images are f32;
+// with one part blocked ones may be bf16, each for itself.
 //
 // One group, a blocked output. A blocked image is taken apart once into planes of 32-channel
 // chunks, one for each residue of the stride, with zero margins; a kernel position is then an
 // offset, and consecutive pixels are the rows of a matrix product, across the ends of image rows
-// too.
+// too. A 1 x 1 kernel without margins takes pixels apart as it meets them.
 //
 // An nchw image of at most four channels (a first layer) becomes rows of four values a pixel; a row
 // of the kernel is then one run of values, 8 pixels to a chunk, and rows of the product overlap.
@@ -20,10 +21,13 @@ struct ConvBf16 {
   ConvShape shape;
   Layout input_layout = Layout::blocked;
   Bf16Parts parts = Bf16Parts::one;
-  const float* input = nullptr;
+  const void* input = nullptr;
+  bool input_bf16 = false;
   const std::byte* packed_weights = nullptr;
-  float* output = nullptr;
+  void* output = nullptr;
+  bool output_bf16 = false;
   Epilogue epilogue;
+  const uint16_t* residual_bf16 = nullptr;  // instead of the epilogue's
 };
 
 bool conv_bf16_supported(const ConvShape& shape, Layout input = Layout::blocked);

@@ -74,7 +74,7 @@ struct Trial {
     AlignedBytes scratch = poisoned_scratch(conv_bf16_scratch_bytes(conv));
     conv_bf16(conv, scratch.data(), pool);
     std::vector<float> y(residual.size());
-    from_blocked(s.batch, s.out_channels, out_pixels, conv.output, y.data(), pool);
+    from_blocked(s.batch, s.out_channels, out_pixels, output.as<float>().data(), y.data(), pool);
     return y;
   }
 
@@ -134,8 +134,11 @@ TEST(ConvBf16, EveryShape) {
 
 TEST(ConvBf16, ThreadsDoNotMatter) {
   ThreadPool one(1), three(3);
-  const Trial t(shape(64, 80, 28, 28, 3, 1, 1), Bf16Parts::two);
-  EXPECT_EQ(t.result(one), t.result(three));
+  for (const ConvShape& s : {shape(64, 80, 28, 28, 3, 1, 1), shape(40, 70, 90, 60, 1, 1, 0)})
+    for (Bf16Parts parts : {Bf16Parts::one, Bf16Parts::two}) {
+      const Trial t(s, parts);
+      EXPECT_EQ(t.result(one), t.result(three));
+    }
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/dense/bf16_values-inl.h"
+#include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/finish-inl.h"
 #include "support/aligned.h"
 
@@ -18,13 +20,15 @@ namespace hologram::backends::dense {
 // One output row of one channel block.
 struct DepthwiseRow {
   const ConvShape* shape;
-  const float* input;    // the block: [height][width][16]
+  const void* input;  // the block: [height][width][16] of f32 or bf16
+  bool input_bf16;
   const float* weights;  // of the block
   const float* bias;     // 16 values, or null
   const Epilogue* epilogue;
   size_t channels;  // of the block that exist
   size_t y;
-  float* output;  // the row: blocked, or nchw of the block's first channel
+  float* output;          // the row: blocked, or nchw of the block's first channel
+  uint16_t* output_bf16;  // instead, where blocked
   const float* residual;
   size_t channel_stride;  // of an nchw output; 0: blocked
   size_t offset;          // of `output` from the whole output's start
@@ -79,9 +83,11 @@ KernelRows kernel_rows(const ConvShape& s, size_t y) {
 }
 
 // A pixel whose kernel may reach over the edges, or of a kernel without code of its own.
+template <typename T>
 V any_pixel(const DepthwiseRow& row, const KernelRows& rows, size_t lane, size_t x) {
   const D d;
   const ConvShape& s = *row.shape;
+  const auto* input = static_cast<const T*>(row.input);
   V sum = hn::Zero(d);
   const ptrdiff_t left =
       static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
@@ -92,15 +98,15 @@ V any_pixel(const DepthwiseRow& row, const KernelRows& rows, size_t lane, size_t
       if (at < 0 || at >= static_cast<ptrdiff_t>(s.in_width)) continue;
       const V weight =
           hn::LoadU(d, row.weights + (ky * s.kernel_width + kx) * kChannelBlock + lane);
-      sum = hn::MulAdd(weight,
-                       hn::LoadU(d, row.input + (y * s.in_width + at) * kChannelBlock + lane), sum);
+      sum = hn::MulAdd(weight, load_value(d, input + (y * s.in_width + at) * kChannelBlock + lane),
+                       sum);
     }
   }
   return sum;
 }
 
 // kCount pixels whose kernels lie inside the row. Loads are shared by the pixels they meet.
-template <size_t kWidth, size_t kStride, size_t kCount>
+template <typename T, size_t kWidth, size_t kStride, size_t kCount>
 HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end,
                              size_t lane, size_t x, const float* residual, float* output) {
   const D d;
@@ -110,8 +116,8 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
   for (size_t p = 0; p < kCount; ++p) sums[p] = hn::Zero(d);
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
-    const float* in =
-        row.input + (y * s.in_width + x * kStride - s.pad_left) * kChannelBlock + lane;
+    const T* in = static_cast<const T*>(row.input) +
+                  (y * s.in_width + x * kStride - s.pad_left) * kChannelBlock + lane;
     const float* weights = row.weights + ky * kWidth * kChannelBlock + lane;
 #pragma GCC unroll 8
     for (size_t kx = 0; kx < kWidth; ++kx) {
@@ -119,7 +125,7 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
 #pragma GCC unroll 8
       for (size_t p = 0; p < kCount; ++p)
         sums[p] =
-            hn::MulAdd(weight, hn::LoadU(d, in + (p * kStride + kx) * kChannelBlock), sums[p]);
+            hn::MulAdd(weight, load_value(d, in + (p * kStride + kx) * kChannelBlock), sums[p]);
     }
   }
 #pragma GCC unroll 8
@@ -129,7 +135,7 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
 }
 
 // Pixels first..past of the row into output[pixel - first][16].
-template <size_t kWidth, size_t kStride>
+template <typename T, size_t kWidth, size_t kStride>
 void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
                 size_t past, const float* residual, float* output) {
   const D d;
@@ -152,35 +158,54 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
     };
     const auto to = [&](size_t x) { return output + (x - first) * kChannelBlock + lane; };
     size_t x = first;
-    for (; x < inner; ++x) store_pixel(end, any_pixel(row, rows, lane, x), from(x), to(x));
+    for (; x < inner; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
     if constexpr (kWidth != 0) {
       for (; x + kPixels <= inner_end; x += kPixels)
-        inner_pixels<kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
+        inner_pixels<T, kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
       for (; x + 2 <= inner_end; x += 2)
-        inner_pixels<kWidth, kStride, 2>(row, rows, end, lane, x, from(x), to(x));
+        inner_pixels<T, kWidth, kStride, 2>(row, rows, end, lane, x, from(x), to(x));
     }
-    for (; x < past; ++x) store_pixel(end, any_pixel(row, rows, lane, x), from(x), to(x));
+    for (; x < past; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
   }
 }
 
 using PixelFunction = void (*)(const DepthwiseRow&, const KernelRows&, bool, size_t, size_t,
                                const float*, float*);
+template <typename T>
 PixelFunction pixel_function(const ConvShape& s) {
-  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 1) return run_pixels<3, 1>;
-  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 2) return run_pixels<3, 2>;
-  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 1) return run_pixels<5, 1>;
-  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 2) return run_pixels<5, 2>;
-  return run_pixels<0, 0>;
+  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 1)
+    return run_pixels<T, 3, 1>;
+  if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 2)
+    return run_pixels<T, 3, 2>;
+  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 1)
+    return run_pixels<T, 5, 1>;
+  if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 2)
+    return run_pixels<T, 5, 2>;
+  return run_pixels<T, 0, 0>;
 }
 
 void depthwise_row(const DepthwiseRow& row) {
   const ConvShape& s = *row.shape;
   const KernelRows rows = kernel_rows(s, row.y);
-  const PixelFunction pixels = pixel_function(s);
+  const PixelFunction pixels =
+      row.input_bf16 ? pixel_function<uint16_t>(s) : pixel_function<float>(s);
   Epilogue rest = *row.epilogue;  // what remains after alpha and bias
   rest.alpha = 1.0f;
+  const bool direct = is_direct(rest);
+  if (row.output_bf16) {
+    constexpr size_t kPart = 64;
+    HWY_ALIGN float values[kPart * kChannelBlock];
+    for (size_t x = 0; x < s.out_width; x += kPart) {
+      const size_t count = std::min(kPart, s.out_width - x) * kChannelBlock;
+      const size_t at = x * kChannelBlock;
+      pixels(row, rows, direct, x, x + count / kChannelBlock, nullptr, values);
+      if (!direct) finish_run(rest, values, count, 0.0f, nullptr, values);
+      if (rest.program) rest.program(rest.program_context, values, count, row.offset + at);
+      narrow_values(values, count, row.output_bf16 + at);
+    }
+    return;
+  }
   if (row.channel_stride == 0) {
-    const bool direct = is_direct(rest);
     pixels(row, rows, direct, 0, s.out_width, row.residual, row.output);
     if (direct) return;
     const size_t count = s.out_width * kChannelBlock;
@@ -252,28 +277,33 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   const size_t block_taps = s.kernel_height * s.kernel_width * kChannelBlock;
   const auto row_function = HWY_DYNAMIC_DISPATCH(depthwise_row);
   const size_t out_floats = (blocked ? blocks * kChannelBlock : s.out_channels) * out_pixels;
+  const bool narrow = conv.input_bf16 != nullptr;
+  const size_t in_values = blocks * in_pixels * kChannelBlock;
   for (size_t n = 0; n < s.batch; ++n) {
-    const float* input = conv.input;
-    if (conv.input_layout == Layout::blocked) {
-      input += n * blocks * in_pixels * kChannelBlock;
-    } else {
-      to_blocked(1, s.in_channels, in_pixels, input + n * s.in_channels * in_pixels, image, pool);
-      input = image;
-    }
+    const float* input = image;
+    if (conv.input_layout == Layout::blocked)
+      input = narrow ? nullptr : conv.input + n * in_values;
+    else
+      to_blocked(1, s.in_channels, in_pixels, conv.input + n * s.in_channels * in_pixels, image,
+                 pool);
     const auto body = [&](size_t begin, size_t end) {
       for (size_t job = begin; job < end; ++job) {
         const size_t block = job / s.out_height, y = job % s.out_height;
         const size_t place =
             block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
+        const size_t from = block * in_pixels * kChannelBlock;
         const DepthwiseRow row{
             .shape = &s,
-            .input = input + block * in_pixels * kChannelBlock,
+            .input = narrow ? static_cast<const void*>(conv.input_bf16 + n * in_values + from)
+                            : input + from,
+            .input_bf16 = narrow,
             .weights = conv.packed_weights + block * block_taps,
             .bias = given_bias ? bias + block * kChannelBlock : nullptr,
             .epilogue = &conv.epilogue,
             .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
             .y = y,
-            .output = conv.output + n * out_floats + place,
+            .output = conv.output_bf16 ? nullptr : conv.output + n * out_floats + place,
+            .output_bf16 = conv.output_bf16 ? conv.output_bf16 + n * out_floats + place : nullptr,
             .residual =
                 conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
             .channel_stride = blocked ? 0 : out_pixels,

@@ -1,5 +1,6 @@
 // The dot-product instructions that this version of Highway does not offer: VNNI and AVX512_BF16.
 // Compiled by attribute for their CPUs only, called only where the CPU has them.
+#include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_tile.h"
 
@@ -132,6 +133,21 @@ HOLOGRAM_BF16 void split_row_pairs_bf16(const float* from, size_t step, size_t r
   }
 }
 
+HOLOGRAM_BF16 void narrow_bf16(const float* from, size_t count, uint16_t* to) {
+  size_t i = 0;
+  for (; i + 32 <= count; i += 32)
+    _mm512_storeu_si512(
+        to + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16),
+                                                              _mm512_loadu_ps(from + i))));
+  for (; i < count; i += 16) {
+    const size_t left = count - i;
+    const auto used = static_cast<__mmask16>((1u << (left < 16 ? left : 16)) - 1);
+    _mm256_mask_storeu_epi16(
+        to + i, used,
+        reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(used, from + i))));
+  }
+}
+
 using Strip = void (*)(const UnitTile&);
 template <size_t kVectors, size_t... kRows>
 constexpr std::array<Strip, kMaxTileRows> vnni_strips(std::index_sequence<kRows...>) {
@@ -161,6 +177,9 @@ SplitFunction avx512_bf16_split() {
 PairFunction avx512_bf16_pairs() {
   return __builtin_cpu_supports("avx512bf16") ? &split_row_pairs_bf16 : nullptr;
 }
+NarrowFunction avx512_bf16_narrow() {
+  return __builtin_cpu_supports("avx512bf16") ? &narrow_bf16 : nullptr;
+}
 }  // namespace detail
 
 }  // namespace hologram::backends::dense
@@ -172,6 +191,7 @@ UnitFunction vnni_tile() { return nullptr; }
 UnitFunction avx512_bf16_tile() { return nullptr; }
 SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }
+NarrowFunction avx512_bf16_narrow() { return nullptr; }
 }  // namespace hologram::backends::dense::detail
 
 #endif

@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/depthwise.h"
 #include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/kernels/convolution.h"
 #include "backends/cpu/kernels/fused.h"
@@ -12,16 +13,25 @@ namespace dense = backends::dense;
 namespace {
 
 // Operands as bf16, of one part or two.
-Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts) {
+Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, bool output_bf16) {
   dense::ConvBf16 narrow{.shape = conv.shape,
                          .input_layout = conv.input_layout,
                          .parts = parts == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one,
                          .input = conv.input,
+                         .input_bf16 = c.input(0).dtype == DType::bf16,
                          .packed_weights = c.input(1).data,
                          .output = conv.output,
+                         .output_bf16 = output_bf16,
                          .epilogue = conv.epilogue};
+  if (c.has_input(3) && c.input(3).dtype == DType::bf16) {
+    narrow.residual_bf16 = c.input(3).as<uint16_t>();
+    narrow.epilogue.residual = nullptr;
+  }
+  if (parts == 2 && (narrow.input_bf16 || narrow.output_bf16 || narrow.residual_bf16))
+    return fail(ErrorCode::unsupported, "bf16 images of a convolution of two parts");
   if (parts < 0 || parts > 2 || c.integer("packed") == 0 ||
       conv.output_layout != dense::Layout::blocked ||
+      (narrow.input_bf16 && conv.input_layout != dense::Layout::blocked) ||
       !dense::conv_bf16_supported(conv.shape, conv.input_layout))
     return fail(ErrorCode::unsupported, "no such convolution of {} parts", parts);
   const size_t bytes = dense::packed_conv_bf16_bytes(conv.shape, narrow.parts, conv.input_layout);
@@ -75,7 +85,15 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
-  if (const int64_t parts = c.integer("parts")) return narrow_conv(c, conv, parts);
+  if (const int64_t parts = c.integer("parts"))
+    return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
+  const bool narrow_x = x.dtype == DType::bf16, narrow_y = y.dtype == DType::bf16;
+  if ((narrow_x && !blocked_in) || (narrow_y && !blocked_out) ||
+      ((narrow_x || narrow_y) && (!dense::is_depthwise(conv.shape) || c.has_input(3))) ||
+      (c.has_input(3) && c.input(3).dtype != DType::f32))
+    return fail(ErrorCode::unsupported, "an f32 convolution of bf16 images");
+  if (narrow_x) conv.input_bf16 = x.as<uint16_t>();
+  if (narrow_y) conv.output_bf16 = y.as<uint16_t>();
   const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
   if (c.integer("packed") != 0 && c.input(1).dtype == DType::f16) {
     if (c.input(1).bytes() * 2 != bytes)
