@@ -19,6 +19,7 @@
 
 #include "runtime/session/session.h"
 #include "support/aligned.h"
+#include "support/config.h"
 #include "support/file.h"
 
 extern char** environ;
@@ -190,6 +191,10 @@ int main_of(int argc, char** argv) {
   }
   if (paths.empty()) {
     std::fprintf(stderr, "usage: %s [--processes N] MODEL.holo...\n", argv[0]);
+    return 2;
+  }
+  if (const auto config = load_config(); !config) {
+    std::fprintf(stderr, "error: %s\n", config.error().to_string().c_str());
     return 2;
   }
   std::vector<std::vector<Sample>> samples(paths.size());

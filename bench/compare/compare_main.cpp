@@ -8,6 +8,7 @@
 #include "bench/compare/child.h"
 #include "bench/compare/measurement.h"
 #include "bench/compare/report.h"
+#include "support/config.h"
 #include "support/file.h"
 
 namespace {
@@ -54,6 +55,11 @@ int main(int argc, char** argv) {
   app.add_option("--ort", ort_folders,
                  "Folders whose node_modules hold onnxruntime-node; HOLOGRAM_ORT_LIB comes first");
   CLI11_PARSE(app, argc, argv);
+  // Sessions would go on without a configuration, and on other numbers of threads than asked for.
+  if (const auto config = load_config(); !config) {
+    fmt::print(stderr, "error: {}\n", config.error().to_string());
+    return 2;
+  }
 
   const std::vector<fs::path> folders(ort_folders.begin(), ort_folders.end());
   nlohmann::ordered_json table = nlohmann::ordered_json::array();

@@ -53,11 +53,13 @@ TEST_F(ConfigTest, EachSourceIsStrongerThanTheOneBefore) {
 // The test command's own variables must not make every program of the project complain.
 TEST_F(ConfigTest, VariablesOfTheToolsAreNotKeys) {
   sources_.environment.reset();
-  for (const char* name : {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES"})
+  for (const char* name :
+       {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES", "HOLOGRAM_ORT_LIB"})
     setenv(name, "x", 1);
   const auto config = load_config(sources_);
   EXPECT_TRUE(config) << config.error().to_string();
-  for (const char* name : {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES"})
+  for (const char* name :
+       {"HOLOGRAM_MODELS", "HOLOGRAM_FUZZ_SECONDS", "HOLOGRAM_ONNX_SUITES", "HOLOGRAM_ORT_LIB"})
     unsetenv(name);
 }
 

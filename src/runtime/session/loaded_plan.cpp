@@ -5,7 +5,6 @@
 #include "backends/cpu/kernels/view.h"
 #include "isa/binary.h"
 #include "runtime/session/flat.h"
-#include "runtime/session/native_code.h"
 
 namespace hologram::runtime {
 namespace {
@@ -50,7 +49,6 @@ class Loader {
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
       }
-    model_.code = attach_native_code(model_.archive, model_.programs);
     model_.symbols = m.symbols() ? m.symbols()->size() : 0;
     if (m.expressions())
       model_.expressions = {reinterpret_cast<const archive::Expression*>(m.expressions()->Data()),

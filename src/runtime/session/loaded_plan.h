@@ -102,7 +102,6 @@ struct LoadedPlan {
 struct LoadedModel {
   archive::Archive archive;
   std::vector<kernels::Tensor> constants;  // prepared
-  backends::CodeMap code;                  // native code of the programs, where it is trusted
   std::vector<kernels::Pointwise> programs;
   std::unique_ptr<LoadedPlan> plan;
   size_t symbols = 0;
@@ -115,8 +114,13 @@ struct LoadedModel {
   Status check_step(const LoadedPlan& plan, const LoadedStep& step) const;
   // Once; later calls give the same answer. Safe from any thread.
   Status prepare();
+  // Native code of the programs, attached to them where it is trusted: by prepare(), or when first
+  // asked for. A signature takes as long to check as a small model to open. Safe from any thread.
+  const backends::CodeMap& code();
 
  private:
+  std::once_flag code_once_;
+  backends::CodeMap code_;
   std::once_flag once_;
   Status prepared_;
 };

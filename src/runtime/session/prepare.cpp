@@ -4,6 +4,7 @@
 #include "backends/cpu/kernels/families.h"
 #include "runtime/session/flat.h"
 #include "runtime/session/loaded_plan.h"
+#include "runtime/session/native_code.h"
 
 namespace hologram::runtime {
 namespace {
@@ -72,8 +73,14 @@ Status prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
 
 }  // namespace
 
+const backends::CodeMap& LoadedModel::code() {
+  std::call_once(code_once_, [&] { code_ = attach_native_code(archive, programs); });
+  return code_;
+}
+
 Status LoadedModel::prepare() {
   std::call_once(once_, [&] {
+    code();
     auto all = constants_of(archive);
     if (!all) {
       prepared_ = std::unexpected(std::move(all).error());

@@ -228,7 +228,7 @@ Status Session::wait_for_weights() const {
 
 void Session::use(ThreadPool& threads) { impl_->threads = &threads; }
 
-bool Session::has_native_code() const { return impl_->model->code.data() != nullptr; }
+bool Session::has_native_code() const { return impl_->model->code().data() != nullptr; }
 std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }
 std::span<const PortInfo> Session::outputs() const { return impl_->model->plan->output_ports; }
 uint64_t Session::bindings_made() const { return impl_->bindings.made(); }
