@@ -139,28 +139,30 @@ class Reader {
   }
 
  private:
-  Result<uint8_t> byte(std::string_view what) {
+  Result<uint8_t> byte(std::string_view what, std::string_view prefix = "") {
     if (position_ == bytes_.size())
-      return fail(ErrorCode::corrupt, "offset {}: the bytes end inside {}", position_, what);
+      return fail(ErrorCode::corrupt, "offset {}: the bytes end inside {}{}", position_, prefix,
+                  what);
     return static_cast<uint8_t>(bytes_[position_++]);
   }
 
-  // A varint in its shortest spelling, at most `largest`.
-  Result<uint64_t> number(std::string_view what, uint64_t largest) {
+  // A varint in its shortest spelling, at most `largest`. Errors name it by `prefix` and `what`.
+  Result<uint64_t> number(std::string_view what, uint64_t largest, std::string_view prefix = "") {
     const size_t start = position_;
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
-      HOLOGRAM_TRY(const uint8_t part, byte(what));
+      HOLOGRAM_TRY(const uint8_t part, byte(what, prefix));
       if (shift == 63 && part > 1)
-        return fail(ErrorCode::corrupt, "offset {}: {} does not fit 64 bits", start, what);
+        return fail(ErrorCode::corrupt, "offset {}: {}{} does not fit 64 bits", start, prefix,
+                    what);
       value |= uint64_t{part & 0x7fu} << shift;
       if (part & 0x80) continue;
       if (part == 0 && shift != 0)
-        return fail(ErrorCode::corrupt, "offset {}: {} is written with more bytes than it needs",
-                    start, what);
+        return fail(ErrorCode::corrupt, "offset {}: {}{} is written with more bytes than it needs",
+                    start, prefix, what);
       if (value > largest)
-        return fail(ErrorCode::corrupt, "offset {}: {} is {}, at most {} is possible", start, what,
-                    value, largest);
+        return fail(ErrorCode::corrupt, "offset {}: {}{} is {}, at most {} is possible", start,
+                    prefix, what, value, largest);
       return value;
     }
   }
@@ -169,7 +171,7 @@ class Reader {
   // cannot be there.
   Result<uint64_t> count(std::string_view what, uint64_t largest, size_t size) {
     const size_t start = position_;
-    HOLOGRAM_TRY(const uint64_t value, number(fmt::format("the number of {}", what), largest));
+    HOLOGRAM_TRY(const uint64_t value, number(what, largest, "the number of "));
     if (value > (bytes_.size() - position_) / size)
       return fail(ErrorCode::corrupt, "offset {}: {} {} do not fit the {} bytes left", start, value,
                   what, bytes_.size() - position_);
