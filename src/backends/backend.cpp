@@ -124,10 +124,11 @@ Result<std::unique_ptr<Kernel>> Backend::load(isa::Program program,
                   "kernel '{}': native code for {} has ABI version {}, this runtime takes {}; "
                   "compile it again",
                   program.name, code.level, code.abi_version, isa::kNativeAbiVersion);
-    if (code.entry_offset >= code.code.size())
+    if (code.entry_offset >= code.code.size() || code.words_offset >= code.code.size())
       return fail(ErrorCode::corrupt,
                   "kernel '{}': the entry of the native code for {} is at {} of {} bytes",
-                  program.name, code.level, code.entry_offset, code.code.size());
+                  program.name, code.level, std::max(code.entry_offset, code.words_offset),
+                  code.code.size());
   }
   return do_load(std::move(program), native);
 }

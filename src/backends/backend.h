@@ -138,7 +138,15 @@ static_assert(offsetof(DirectLaunch, launch) + offsetof(isa::NativeLaunch, lengt
 // lengths, called on the calling thread. Only backends of host memory have it.
 struct DirectEntry {
   isa::NativeEntry entry = nullptr;
-  uint64_t most_threads = 0;  // launches of more are better shared out; 0: see direct_block.h
+  uint64_t most_threads = 0;    // launches of more are better shared out; 0: see direct_block.h
+  const void* words = nullptr;  // the function of the words (isa/native_abi.h), if there is one
+
+  // Shorter still, where `words` is there: as many words as the program has parameters. The bound
+  // among them is at most most_threads.
+  template <typename... Words>
+  void run_words(Words... all) const {
+    reinterpret_cast<void (*)(Words...)>(words)(all...);
+  }
 
   // Runs `threads` threads along x, at most most_threads, on the words of `direct`. Returns the
   // trap that the program met, if `may_trap` says that it has instructions that do.

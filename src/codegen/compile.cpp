@@ -17,6 +17,7 @@ namespace hologram::codegen {
 namespace {
 
 constexpr const char* kEntry = "entry";
+constexpr const char* kWords = "words";
 
 llvm::Function* declare_entry(llvm::Module& module, const char* name, bool is_public) {
   using Linkage = llvm::GlobalValue::LinkageTypes;
@@ -29,6 +30,14 @@ llvm::Function* declare_entry(llvm::Module& module, const char* name, bool is_pu
   auto* const entry = llvm::Function::Create(type, linkage, name, module);
   for (unsigned argument : {0u, 3u}) entry->addParamAttr(argument, llvm::Attribute::NoAlias);
   return entry;
+}
+
+llvm::Function* declare_words(llvm::Module& module, size_t count) {
+  llvm::LLVMContext& context = module.getContext();
+  const llvm::SmallVector<llvm::Type*> words(count, llvm::Type::getInt64Ty(context));
+  return llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), words, false),
+      llvm::GlobalValue::ExternalLinkage, kWords, module);
 }
 
 // Behind every jump the code nests one deeper, and so do we.
@@ -99,6 +108,12 @@ Status write_ir(Compilation& c, const isa::Program& program, const Target& targe
     llvm::Function* const row = declare(kEntry, true);
     builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", row));
     FlatEmitter(program, target, row, builder).emit(entry);
+    if (FlatEmitter::needs_words_alone(program)) {
+      llvm::Function* const words = declare_words(*c.module, program.parameters.size());
+      c.machine->prepare(*words);
+      builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", words));
+      FlatEmitter(program, target, words, builder, true).emit();
+    }
   } else if (whole) {
     llvm::Function* const block = declare(kEntry, true);
     builder.SetInsertPoint(llvm::BasicBlock::Create(c.context, "start", block));
@@ -124,11 +139,12 @@ Result<isa::NativeCode> compile(const isa::Program& program, const Target& targe
   HOLOGRAM_CHECK(write_ir(c, program, target, effort));
   c.machine->optimise(*c.module);
   HOLOGRAM_TRY(const auto object, c.machine->assemble(*c.module));
-  HOLOGRAM_TRY(LinkedCode linked, link_object(std::as_bytes(std::span(object)), kEntry));
+  HOLOGRAM_TRY(LinkedCode linked, link_object(std::as_bytes(std::span(object)), kEntry, kWords));
   isa::NativeCode code;
   code.level = target.level_name();
   code.code = std::move(linked.bytes);
   code.entry_offset = linked.entry_offset;
+  code.words_offset = linked.second_offset;
   code.scratch_fixed = c.scratch_fixed;
   code.scratch_per_thread = c.scratch_per_thread;
   return code;

@@ -128,10 +128,22 @@ bool FlatEmitter::suits(const isa::Program& program) {
   return stores && !(guard && acts_before);
 }
 
+bool FlatEmitter::needs_words_alone(const isa::Program& program) {
+  bool bounded = false;
+  for (const Instruction& i : program.body) {
+    if (i.op == Opcode::length || i.op == Opcode::block_size || i.op == Opcode::grid_size ||
+        is_integer_division(i))
+      return false;
+    bounded |= i.op == Opcode::if_begin;
+  }
+  return bounded && program.parameters.size() <= isa::kMaxWordsInRegisters &&
+         !may_be_careful(program, analyse_lanes(program, build_control_tree(program)));
+}
+
 FlatEmitter::FlatEmitter(const isa::Program& program, const Target& target,
-                         llvm::Function* function, llvm::IRBuilder<>& builder)
+                         llvm::Function* function, llvm::IRBuilder<>& builder, bool words)
     : b(builder),
-      kernel_(program, target, function, builder),
+      kernel_(program, target, function, builder, 0, words),
       shapes_(analyse_lanes(program, kernel_.tree)),
       single_(single_lane(program, kernel_.tree)),
       made_by_(single_assignments(program)),
@@ -163,6 +175,11 @@ void FlatEmitter::emit(llvm::Function* general) {
 
   b.SetInsertPoint(row);
   rows(begin, end);
+  kernel_.finish();
+}
+
+void FlatEmitter::emit() {
+  rows(kernel_.i64(0), kernel_.i64(kMost32));
   kernel_.finish();
 }
 
@@ -264,6 +281,7 @@ Value* FlatEmitter::guard_bound() {
 
 // Whether the program's stores can go around the caches: whole vectors to arrays it does not read.
 bool FlatEmitter::can_stream() const {
+  if (kernel_.words) return false;  // few threads
   const uint64_t vector_bytes = kernel_.target.vector_bits() / 8;
   for (const Instruction& i : kernel_.program.body) {
     if (isa::info(i.op).form != Form::store) continue;

@@ -22,12 +22,18 @@ class FlatEmitter {
   // Whether the program is of that form, and short enough for the loop to be worth writing.
   static bool suits(const isa::Program& program);
 
-  // `function` has the type of a NativeEntry and no body yet; `program` must suit.
+  // Whether a program that suits needs nothing of a launch but its words.
+  static bool needs_words_alone(const isa::Program& program);
+
+  // `function` has the type of a NativeEntry, or with `words` takes the parameters' words, and no
+  // body yet; `program` must suit.
   FlatEmitter(const isa::Program& program, const Target& target, llvm::Function* function,
-              llvm::IRBuilder<>& builder);
+              llvm::IRBuilder<>& builder, bool words = false);
 
   // `general` runs what is not one row.
   void emit(llvm::Function* general);
+  // The function of the words: all threads that the `if` lets through.
+  void emit();
 
  private:
   void rows(llvm::Value* begin, llvm::Value* end);

@@ -73,6 +73,75 @@ TEST(Flat, WritesExactlyTheThreadsBelowTheBound) {
       }
 }
 
+// The short entry: the words alone, all threads below the bound.
+TEST(Flat, RunsByItsWordsAlone) {
+  constexpr int64_t kElements = 300;
+  std::vector<float> a(kElements);
+  std::iota(a.begin(), a.end(), 0.f);
+  for (const Target& target : runnable_targets())
+    for (DType type : {DType::u32, DType::i32, DType::u64, DType::i64}) {
+      const NativeProgram program = compiled(guarded(type, false), target);
+      ASSERT_NE(program.words(), nullptr);
+      const auto run = reinterpret_cast<void (*)(const float*, float*, uint64_t)>(
+          const_cast<void*>(program.words()));
+      for (int64_t n : {-3, 0, 1, 15, 16, 64, 65, 255, 300}) {
+        if (n < 0 && !is_signed_integer(type)) continue;
+        std::vector<float> out(kElements, -1);
+        run(a.data(), out.data(),
+            bits_of(type) == 32 ? static_cast<uint32_t>(n) : static_cast<uint64_t>(n));
+        for (int64_t i = 0; i < kElements; ++i)
+          ASSERT_EQ(out[i], i < n ? 2 * a[i] + 1 : -1.f) << name_of(type) << " " << n << " " << i;
+      }
+    }
+}
+
+// Every type of scalar is taken from its word as from a launch.
+TEST(Flat, TakesScalarsFromTheirWords) {
+  const Target target = runnable_targets().back();
+  for (DType type :
+       {DType::i8, DType::u16, DType::i64, DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    Builder p("fill");
+    const auto out = p.array("out", type, Access::write);
+    const Register value = p.value(p.scalar("value", type));
+    const Register n = p.value(p.scalar("n", DType::u32));
+    const Register i = p.id(Opcode::global_id, 0, DType::u32);
+    p.if_(p.lt(i, n), [&] { p.store(out, i, value); });
+    const NativeProgram program = compiled(*p.finish(), target);
+    ASSERT_NE(program.words(), nullptr);
+    constexpr uint64_t kBits = 0x123456789abc3c42;  // a word's upper bits mean nothing
+    std::vector<std::byte> bytes(40 * size_of(type) + 8, std::byte{0x55});
+    reinterpret_cast<void (*)(void*, uint64_t, uint64_t)>(const_cast<void*>(program.words()))(
+        bytes.data(), kBits, 37);
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      const auto wanted = k < 37 * size_of(type)
+                              ? static_cast<uint8_t>(kBits >> (k % size_of(type) * 8))
+                              : uint8_t{0x55};
+      ASSERT_EQ(static_cast<uint8_t>(bytes[k]), wanted) << name_of(type) << " byte " << k;
+    }
+  }
+}
+
+// What a launch alone can say, or a trap, needs the launch.
+TEST(Flat, HasNoShortEntryWhereTheLaunchMatters) {
+  const Target target = runnable_targets().back();
+  const auto words_of = [&](auto body, unsigned scalars = 0) {
+    Builder p("program");
+    const auto out = p.array("out", DType::u32, Access::write);
+    const Register n = p.value(p.scalar("n", DType::u32));
+    for (unsigned k = 0; k < scalars; ++k) p.scalar("s" + std::to_string(k), DType::u32);
+    const Register i = p.id(Opcode::global_id, 0, DType::u32);
+    p.if_(p.lt(i, n), [&] { p.store(out, i, body(p, i, n)); });
+    return compiled(*p.finish(), target).words();
+  };
+  EXPECT_NE(words_of([](Builder&, Register i, Register) { return i; }, 4), nullptr);
+  EXPECT_EQ(words_of([](Builder&, Register i, Register) { return i; }, 5), nullptr);
+  EXPECT_EQ(words_of([](Builder& p, Register i, Register n) { return p.div(i, n); }), nullptr);
+  EXPECT_EQ(words_of([](Builder& p, Register, Register) {
+              return p.id(Opcode::block_size, 0, DType::u32);
+            }),
+            nullptr);
+}
+
 // Launches of other forms take the other function and give the same.
 TEST(Flat, LeavesOtherGridsToTheGeneralFunction) {
   Builder p("rows");

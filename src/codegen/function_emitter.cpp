@@ -1,5 +1,7 @@
 #include "codegen/function_emitter.h"
 
+#include <algorithm>
+
 #include "isa/fields.h"
 
 namespace hologram::codegen {
@@ -63,18 +65,33 @@ void FunctionEmitter::find_block(Value* number) {
   }
 }
 
+namespace {
+
+// Whether the length of the array that `i` reads or writes decides how it may be done.
+bool depends_on_length(const isa::Program& program, const LaneShapes& shapes,
+                       const isa::Instruction& i) {
+  const isa::Form form = isa::info(i.op).form;
+  if ((form != isa::Form::load && form != isa::Form::store) || isa::is_shared_access(i.op))
+    return false;
+  const LaneShape& index = shapes.registers[i.a.index];
+  return program.registers[i.a.index] == DType::u32 && index.is_linear() && index.stride == 1 &&
+         !index.exact;
+}
+
+}  // namespace
+
+bool may_be_careful(const isa::Program& program, const LaneShapes& shapes) {
+  return std::ranges::any_of(program.body, [&](const isa::Instruction& i) {
+    return depends_on_length(program, shapes, i);
+  });
+}
+
 Value* must_be_careful(Kernel& kernel, const LaneShapes& shapes) {
   llvm::IRBuilder<>& b = kernel.b;
   std::vector<bool> listed(kernel.program.parameters.size(), false);
   Value* careful = nullptr;
   for (const isa::Instruction& i : kernel.program.body) {
-    const isa::Form form = isa::info(i.op).form;
-    if ((form != isa::Form::load && form != isa::Form::store) || isa::is_shared_access(i.op))
-      continue;
-    const LaneShape& index = shapes.registers[i.a.index];
-    if (listed[i.symbol] || kernel.program.registers[i.a.index] != DType::u32 ||
-        !index.is_linear() || index.stride != 1 || index.exact)
-      continue;
+    if (!depends_on_length(kernel.program, shapes, i) || listed[i.symbol]) continue;
     listed[i.symbol] = true;
     constexpr uint64_t kLongest = (uint64_t{1} << 32) - 1024;
     Value* const too_long = b.CreateICmpUGT(kernel.lengths[i.symbol], kernel.i64(kLongest));

@@ -16,6 +16,8 @@ namespace hologram::codegen {
 // Whether an array of this launch is so long that 32-bit indices of neighbours may wrap around
 // inside it: then threads run one by one. Null: never. See LaneEmitter::row_address.
 llvm::Value* must_be_careful(Kernel& kernel, const LaneShapes& shapes);
+// Whether that is a question of the launch at all.
+bool may_be_careful(const isa::Program& program, const LaneShapes& shapes);
 
 class FunctionEmitter {
  public:

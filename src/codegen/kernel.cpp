@@ -14,12 +14,13 @@ using isa::NativeLaunch;
 using llvm::Value;
 
 Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function* function,
-               llvm::IRBuilder<>& builder, unsigned whole_block)
+               llvm::IRBuilder<>& builder, unsigned whole_block, bool words)
     : program(program),
       target(target),
       function(function),
       b(builder),
       whole_block(whole_block),
+      words(words),
       tree(build_control_tree(program)),
       uniformity(isa::analyse_uniformity(program)),
       plan(plan_block(program, tree, uniformity)),
@@ -29,41 +30,8 @@ Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function
       lengths(program.parameters.size()),
       trap(slot(builder.getInt32Ty(), "trap")),
       ops(builder, target, trap) {
-  Value* const launch = function->getArg(0);
-  scratch = function->getArg(3);
   b.CreateStore(b.getInt32(0), trap);
-
-  const auto field = [&](size_t offset, llvm::Type* type) {
-    return b.CreateAlignedLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), launch, offset),
-                               llvm::Align(type->isIntegerTy(32) ? 4 : 8));
-  };
-  for (int axis = 0; axis < 3; ++axis) {
-    grid[axis] = b.CreateZExt(field(offsetof(NativeLaunch, grid) + 4 * axis, b.getInt32Ty()),
-                              b.getInt64Ty());
-    block[axis] =
-        whole_block ? i64(axis == 0 ? whole_block : 1)
-                    : b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis, b.getInt32Ty()),
-                                   b.getInt64Ty());
-  }
-  std::vector<bool> used(program.parameters.size(), false);
-  for (const isa::Instruction& i : program.body)
-    if (isa::uses(i, isa::kFieldSymbol) && !isa::is_shared_access(i.op)) used[i.symbol] = true;
-  Value* const words = field(offsetof(NativeLaunch, parameters), b.getPtrTy());
-  Value* const counts = field(offsetof(NativeLaunch, lengths), b.getPtrTy());
-  for (uint32_t p = 0; p < program.parameters.size(); ++p) {
-    if (!used[p]) continue;
-    const isa::Parameter& parameter = program.parameters[p];
-    Value* const word = b.CreateConstGEP1_64(b.getInt64Ty(), words, p);
-    if (parameter.is_array) {
-      parameters[p] = b.CreateAlignedLoad(b.getPtrTy(), word, llvm::Align(8), parameter.name);
-      lengths[p] = b.CreateAlignedLoad(
-          b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), counts, p), llvm::Align(8));
-    } else {
-      Value* const stored = b.CreateAlignedLoad(ops.memory_type(parameter.type), word,
-                                                llvm::Align(8), parameter.name);
-      parameters[p] = ops.from_memory(parameter.type, stored);
-    }
-  }
+  words ? take_words() : read_launch();
 
   block_slots.resize(program.registers.size());
   next_block_slots.resize(program.registers.size());
@@ -96,6 +64,58 @@ Kernel::Kernel(const isa::Program& program, const Target& target, llvm::Function
   }
 }
 
+void Kernel::read_launch() {
+  Value* const launch = function->getArg(0);
+  scratch = function->getArg(3);
+  const auto field = [&](size_t offset, llvm::Type* type) {
+    return b.CreateAlignedLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), launch, offset),
+                               llvm::Align(type->isIntegerTy(32) ? 4 : 8));
+  };
+  for (int axis = 0; axis < 3; ++axis) {
+    grid[axis] = b.CreateZExt(field(offsetof(NativeLaunch, grid) + 4 * axis, b.getInt32Ty()),
+                              b.getInt64Ty());
+    block[axis] =
+        whole_block ? i64(axis == 0 ? whole_block : 1)
+                    : b.CreateZExt(field(offsetof(NativeLaunch, block) + 4 * axis, b.getInt32Ty()),
+                                   b.getInt64Ty());
+  }
+  std::vector<bool> used(program.parameters.size(), false);
+  for (const isa::Instruction& i : program.body)
+    if (isa::uses(i, isa::kFieldSymbol) && !isa::is_shared_access(i.op)) used[i.symbol] = true;
+  Value* const words = field(offsetof(NativeLaunch, parameters), b.getPtrTy());
+  Value* const counts = field(offsetof(NativeLaunch, lengths), b.getPtrTy());
+  for (uint32_t p = 0; p < program.parameters.size(); ++p) {
+    if (!used[p]) continue;
+    const isa::Parameter& parameter = program.parameters[p];
+    Value* const word = b.CreateConstGEP1_64(b.getInt64Ty(), words, p);
+    if (parameter.is_array) {
+      parameters[p] = b.CreateAlignedLoad(b.getPtrTy(), word, llvm::Align(8), parameter.name);
+      lengths[p] = b.CreateAlignedLoad(
+          b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), counts, p), llvm::Align(8));
+    } else {
+      Value* const stored = b.CreateAlignedLoad(ops.memory_type(parameter.type), word,
+                                                llvm::Align(8), parameter.name);
+      parameters[p] = ops.from_memory(parameter.type, stored);
+    }
+  }
+}
+
+void Kernel::take_words() {
+  grid.fill(i64(1));
+  block.fill(i64(1));
+  for (uint32_t p = 0; p < program.parameters.size(); ++p) {
+    const isa::Parameter& parameter = program.parameters[p];
+    Value* const word = function->getArg(p);
+    if (parameter.is_array) {
+      parameters[p] = b.CreateIntToPtr(word, b.getPtrTy(), parameter.name);
+    } else {
+      llvm::Type* const type = ops.memory_type(parameter.type);
+      Value* const bits = b.CreateTrunc(word, b.getIntNTy(type->getScalarSizeInBits()));
+      parameters[p] = ops.from_memory(parameter.type, b.CreateBitCast(bits, type));
+    }
+  }
+}
+
 llvm::AllocaInst* Kernel::slot(llvm::Type* type, const llvm::Twine& name) {
   llvm::BasicBlock& first = function->getEntryBlock();
   llvm::IRBuilder<> at_start(&first, first.begin());
@@ -112,6 +132,10 @@ void Kernel::go_to(llvm::BasicBlock* block) {
 }
 
 void Kernel::finish() {
+  if (words) {
+    b.CreateRetVoid();
+    return;
+  }
   Value* const code = b.CreateLoad(b.getInt32Ty(), trap);
   llvm::BasicBlock* const trapped = block_named("trapped");
   llvm::BasicBlock* const done = block_named("return");

@@ -30,14 +30,17 @@ struct ThreadGroup {
 struct Kernel {
   // `whole_block`: the function is for blocks of exactly that many threads along x, which run as
   // one vector; what they keep between segments then stays in registers. 0: blocks of any size.
+  // `words`: the function's arguments are the parameters' words; there is no launch, no length and
+  // no trap.
   Kernel(const isa::Program& program, const Target& target, llvm::Function* function,
-         llvm::IRBuilder<>& builder, unsigned whole_block = 0);
+         llvm::IRBuilder<>& builder, unsigned whole_block = 0, bool words = false);
 
   const isa::Program& program;
   const Target& target;
   llvm::Function* function;
   llvm::IRBuilder<>& b;
   const unsigned whole_block;
+  const bool words;
   ControlTree tree;
   isa::Uniformity uniformity;
   BlockPlan plan;
@@ -69,6 +72,8 @@ struct Kernel {
   void go_to(llvm::BasicBlock* block);
   // Reports a trap, if there was one, and returns.
   void finish();
+  void read_launch();
+  void take_words();
   // The address of what register `r` (Storage::thread) of thread `number` holds.
   llvm::Value* thread_memory(uint32_t offset, unsigned element_bytes, llvm::Value* number);
 

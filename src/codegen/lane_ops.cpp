@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/math/math.h"
@@ -200,6 +201,19 @@ Value* LaneOps::float_extreme(Opcode op, Value* a, Value* c) {
   if (splat && !splat->isZero() && !splat->isNaN()) return result;
   if (splat && splat->isExactlyValue(0.0) && !is_min)  // relu: -0 + 0 is +0
     return b.CreateFAdd(result, a);
+  if (target_.has_masks() && a->getType()->getPrimitiveSizeInBits() == 512) {
+    // AVX-512DQ knows which zero is less, and leaves out what is not a number.
+    const bool wide = a->getType()->getScalarType()->isDoubleTy();
+    const auto range = wide ? llvm::Intrinsic::x86_avx512_mask_range_pd_512
+                            : llvm::Intrinsic::x86_avx512_mask_range_ps_512;
+    Value* const all = wide ? b.getInt8(0xff) : b.getInt16(0xffff);
+    constexpr uint32_t kSignOfTheResult = 4, kMax = 1, kCurrentRounding = 4;
+    Value* const number =
+        b.CreateIntrinsic(range, {},
+                          {a, c, b.getInt32(kSignOfTheResult | (is_min ? 0 : kMax)), a, all,
+                           b.getInt32(kCurrentRounding)});
+    return b.CreateSelect(b.CreateFCmpUNO(a, c), b.CreateFAdd(a, c), number);
+  }
   Type* const integer = with_lanes(b.getIntNTy(a->getType()->getScalarSizeInBits()), a);
   Value* const x = b.CreateBitCast(a, integer);
   Value* const y = b.CreateBitCast(c, integer);

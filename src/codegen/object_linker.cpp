@@ -93,19 +93,25 @@ class Linker {
  public:
   explicit Linker(const Object& object) : object_(object) {}
 
-  Result<LinkedCode> link(std::string_view entry) && {
+  Result<LinkedCode> link(std::string_view entry, std::string_view second) && {
     // Code first, so that a disassembler reads it from the start of the blob.
     HOLOGRAM_CHECK(lay_out(true));
     HOLOGRAM_CHECK(lay_out(false));
     for (const Elf64_Shdr& section : object_.sections())
       if (section.sh_type == SHT_RELA) HOLOGRAM_CHECK(relocate(section));
+    bool found = false;
     for (const Elf64_Sym& symbol : object_.symbols()) {
       HOLOGRAM_TRY(const std::string_view name, object_.name_of(symbol));
-      if (name != entry) continue;
-      HOLOGRAM_TRY(linked_.entry_offset, offset_of(symbol));
-      return std::move(linked_);
+      if (name.empty()) continue;
+      if (name == entry) {
+        HOLOGRAM_TRY(linked_.entry_offset, offset_of(symbol));
+        found = true;
+      } else if (name == second) {
+        HOLOGRAM_TRY(linked_.second_offset, offset_of(symbol));
+      }
     }
-    return fail(ErrorCode::internal, "object: no symbol '{}'", entry);
+    if (!found) return fail(ErrorCode::internal, "object: no symbol '{}'", entry);
+    return std::move(linked_);
   }
 
  private:
@@ -172,9 +178,10 @@ class Linker {
 
 }  // namespace
 
-Result<LinkedCode> link_object(std::span<const std::byte> object, std::string_view entry) {
+Result<LinkedCode> link_object(std::span<const std::byte> object, std::string_view entry,
+                               std::string_view second) {
   HOLOGRAM_TRY(const Object file, Object::read(object));
-  return Linker(file).link(entry);
+  return Linker(file).link(entry, second);
 }
 
 }  // namespace hologram::codegen

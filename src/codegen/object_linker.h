@@ -18,9 +18,12 @@ namespace hologram::codegen {
 struct LinkedCode {
   std::vector<std::byte> bytes;  // to be mapped at a multiple of 64
   uint64_t entry_offset = 0;
+  uint64_t second_offset = 0;  // 0: there is none; entries are never first
 };
 
-// `object`: a relocatable x86-64 ELF file that defines the function `entry`.
-Result<LinkedCode> link_object(std::span<const std::byte> object, std::string_view entry);
+// `object`: a relocatable x86-64 ELF file that defines the function `entry`, and may define
+// `second`.
+Result<LinkedCode> link_object(std::span<const std::byte> object, std::string_view entry,
+                               std::string_view second = {});
 
 }  // namespace hologram::codegen

@@ -34,4 +34,9 @@ enum TrapCode : uint32_t {
 using NativeEntry = void (*)(const NativeLaunch* launch, uint64_t first_block, uint64_t last_block,
                              void* scratch);
 
+// Code of a program that maps elements may have a second, shorter entry: a function of the
+// parameters' words themselves, at most so many, that runs every thread which the program's bound
+// lets through, on the calling thread.
+inline constexpr unsigned kMaxWordsInRegisters = 6;
+
 }  // namespace hologram::isa

@@ -15,6 +15,7 @@ struct NativeCode {
   std::string level;                // "x86-64-v2", "x86-64-v3", "x86-64-v4"
   std::vector<std::byte> code;      // text and read-only data, position independent
   uint64_t entry_offset = 0;        // of a NativeEntry inside `code`
+  uint64_t words_offset = 0;        // of the function of the words; 0: there is none
   uint64_t scratch_fixed = 0;       // bytes of scratch whatever the launch
   uint64_t scratch_per_thread = 0;  // more bytes for every thread of a block
 

@@ -77,7 +77,8 @@ Result<std::unique_ptr<CpuKernel>> CpuKernel::create(isa::Program program,
   if (kernel->program().shared.empty() && !uses_lengths(kernel->program())) {
     if (kernel->sizes_.scratch_bytes(1, 0) <= 64)
       kernel->direct_ = {kernel->entry_,
-                         std::min<uint64_t>(kernel->fork_threads_, uint64_t{1} << 31)};
+                         std::min<uint64_t>(kernel->fork_threads_, uint64_t{1} << 31),
+                         code->words_offset ? kernel->map_.data() + code->words_offset : nullptr};
     else if (kernel->sizes_.scratch_bytes(kDirectBlock, 0) <= kDirectBlockScratch)
       kernel->direct_ = {kernel->entry_, 0};  // for run_direct_block()
   }

@@ -31,6 +31,7 @@ class NativeProgram {
         static_cast<std::byte*>(memory),
         [size = code.code.size()](std::byte* mapped) { munmap(mapped, size); });
     program.entry_ = reinterpret_cast<isa::NativeEntry>(program.memory_.get() + code.entry_offset);
+    if (code.words_offset) program.words_ = program.memory_.get() + code.words_offset;
     program.scratch_ = {.scratch_fixed = code.scratch_fixed,
                         .scratch_per_thread = code.scratch_per_thread};
     return program;
@@ -88,9 +89,13 @@ class NativeProgram {
     return Launch(*this, shape, arguments)(first, last);
   }
 
+  // The function of the words; null where the code has none.
+  const void* words() const { return words_; }
+
  private:
   std::shared_ptr<std::byte> memory_;
   isa::NativeEntry entry_ = nullptr;
+  const void* words_ = nullptr;
   isa::NativeCode scratch_;
 };
 

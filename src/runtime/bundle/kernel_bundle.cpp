@@ -27,7 +27,7 @@ struct KernelRecord {
 struct NativeRecord {
   uint32_t level_offset, level_size;
   uint32_t abi_version, zero;
-  uint64_t code_offset, code_size, entry_offset, scratch_fixed, scratch_per_thread, zero_too;
+  uint64_t code_offset, code_size, entry_offset, scratch_fixed, scratch_per_thread, words_offset;
 };
 static_assert(sizeof(Header) == 64 && sizeof(KernelRecord) == 32 && sizeof(NativeRecord) == 64);
 
@@ -87,7 +87,8 @@ Result<KernelBundle> KernelBundle::open(std::span<const std::byte> bytes) {
   for (uint32_t i = 0; i < header.natives; ++i) {
     const NativeRecord native = native_record(bytes, header.kernels, i);
     if (!inside(native.level_offset, native.level_size) ||
-        !inside(native.code_offset, native.code_size) || native.entry_offset >= native.code_size)
+        !inside(native.code_offset, native.code_size) || native.entry_offset >= native.code_size ||
+        native.words_offset >= native.code_size)
       return fail(ErrorCode::corrupt, "native code {} of a bundle reaches outside it", i);
   }
   KernelBundle bundle;
@@ -128,6 +129,7 @@ std::vector<isa::NativeCode> KernelBundle::native(size_t index) const {
                    .level = std::string(text(bytes_, native.level_offset, native.level_size)),
                    .code = {code.begin(), code.end()},
                    .entry_offset = native.entry_offset,
+                   .words_offset = native.words_offset,
                    .scratch_fixed = native.scratch_fixed,
                    .scratch_per_thread = native.scratch_per_thread});
   }
@@ -177,6 +179,7 @@ std::vector<std::byte> KernelBundleWriter::finish() const {
       native.code_offset = place(code.code, 64);
       native.code_size = code.code.size();
       native.entry_offset = code.entry_offset;
+      native.words_offset = code.words_offset;
       native.scratch_fixed = code.scratch_fixed;
       native.scratch_per_thread = code.scratch_per_thread;
       native_records.push_back(native);

@@ -55,6 +55,14 @@ template <ElementwiseOp op, size_t kInputs, size_t kScalars>
   if (flat && threads <= slot->direct.most_threads) [[likely]] {
     constexpr size_t kWords = kInputs + 1 + kScalars + 1;
     static_assert(kWords <= backends::DirectLaunch::kMaxWords);
+    if constexpr (kWords <= isa::kMaxWordsInRegisters)
+      if (slot->direct.words) [[likely]] {
+        [&]<size_t... i, size_t... j>(std::index_sequence<i...>, std::index_sequence<j...>) {
+          slot->direct.run_words(inputs[i]->address()..., out.address(), scalars[j]..., threads);
+        }
+        (std::make_index_sequence<kInputs>(), std::make_index_sequence<kScalars>());
+        return {};
+      }
     backends::DirectLaunch& direct = backends::DirectLaunch::mine(kWords);
     uint64_t* const words = direct.words_of(kWords);
     for (size_t i = 0; i < kInputs; ++i) backends::put_word(words[i], inputs[i]->address());
