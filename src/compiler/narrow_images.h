@@ -7,9 +7,9 @@
 
 namespace hologram::compiler {
 
-// After choose_precision of bf16: a blocked image that only convolutions by bf16 products (as input
-// or residual) and depthwise ones (as input) read, and one of these makes, becomes bf16. Half the
-// bytes; the operands of products stay the same. Says how many.
+// After choose_precision of bf16: a blocked image becomes bf16 where all that makes and reads it can:
+// convolutions by bf16 products (input and residual), depthwise ones (input), scaling, pooling and
+// concatenation. Half the bytes; the operands of products stay the same. Says how many.
 size_t narrow_images(graph::Graph& graph);
 
 }  // namespace hologram::compiler

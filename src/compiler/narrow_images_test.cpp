@@ -48,9 +48,9 @@ Graph blocks(bool shared) {
   return g;
 }
 
-std::vector<float> result(bool shared, Precision precision, std::string& note) {
+std::vector<float> result(Graph graph, Precision precision, std::string& note) {
   CompileReport report;
-  auto bytes = compile(blocks(shared), {.precision = precision, .report = &report});
+  auto bytes = compile(std::move(graph), {.precision = precision, .report = &report});
   EXPECT_TRUE(bytes.has_value()) << bytes.error().to_string();
   note = report.precision_note;
   auto session = open_bytes(*bytes);
@@ -61,23 +61,65 @@ std::vector<float> result(bool shared, Precision precision, std::string& note) {
   return {t.as<float>(), t.as<float>() + t.count()};
 }
 
+// Within what bf16 may lose, and not the same.
+void expect_near(const std::vector<float>& narrow, const std::vector<float>& exact) {
+  ASSERT_EQ(narrow.size(), exact.size());
+  double worst = 0, range = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    worst = std::max(worst, std::abs(double{exact[i]} - narrow[i]));
+    range = std::max(range, std::abs(double{exact[i]}));
+  }
+  EXPECT_GT(worst, 0);
+  EXPECT_LE(worst, 2e-2 * range);
+}
+
 TEST(NarrowImages, BetweenConvolutionsOnly) {
   for (const bool shared : {false, true}) {
     std::string note;
-    const std::vector<float> exact = result(shared, Precision::f32, note);
+    const std::vector<float> exact = result(blocks(shared), Precision::f32, note);
     EXPECT_EQ(note, "");
-    const std::vector<float> narrow = result(shared, Precision::bf16, note);
+    const std::vector<float> narrow = result(blocks(shared), Precision::bf16, note);
     // The first image, two a block and the first sum; the second goes into a plain result.
     const std::string images = shared ? "; 5 images" : "; 6 images";
     EXPECT_NE(note.find(images), std::string::npos) << note;
-    double worst = 0, range = 0;
-    for (size_t i = 0; i < exact.size(); ++i) {
-      worst = std::max(worst, std::abs(double{exact[i]} - narrow[i]));
-      range = std::max(range, std::abs(double{exact[i]}));
-    }
-    EXPECT_GT(worst, 0);
-    EXPECT_LE(worst, 2e-2 * range);
+    expect_near(narrow, exact);
   }
+}
+
+// A pool, two branches that are joined, and a gate by the mean of what it gates.
+Graph moved() {
+  Graph g;
+  const auto conv = [&](ValueId x, int64_t from, int64_t to, uint32_t seed) -> ValueId {
+    Tensor w = varied({to, from, 1, 1}, seed);
+    for (float& value : w.span<float>()) value *= static_cast<float>(1 / std::sqrt(double(from)));
+    return g.op("Relu").input(
+        g.op("Conv").input(x).input(g.add_constant(w, "c" + std::to_string(seed))));
+  };
+  const ValueId x = conv(add_input(g, "x", {1, 32, 14, 14}), 32, 32, 1);
+  const ValueId pooled = g.op("MaxPool")
+                             .input(x)
+                             .attribute("kernel_shape", std::vector<int64_t>{3, 3})
+                             .attribute("strides", std::vector<int64_t>{2, 2});
+  const ValueId joined = g.op("Concat")
+                             .input(conv(pooled, 32, 16, 2))
+                             .input(conv(pooled, 32, 32, 3))
+                             .attribute("axis", 1);
+  const ValueId y = conv(joined, 48, 64, 4);
+  const ValueId gate = g.op("Sigmoid").input(conv(g.op("GlobalAveragePool").input(y), 64, 64, 5));
+  g.outputs = {conv(g.op("Mul").input(y).input(gate), 64, 16, 6)};
+  g.output_names = {"y"};
+  EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
+  return g;
+}
+
+TEST(NarrowImages, MoveAndScale) {
+  std::string note;
+  const std::vector<float> exact = result(moved(), Precision::f32, note);
+  const std::vector<float> narrow = result(moved(), Precision::bf16, note);
+  // x, what is pooled, both branches, what is joined, and y; what is gated goes into a plain
+  // result.
+  EXPECT_NE(note.find("; 6 images"), std::string::npos) << note;
+  expect_near(narrow, exact);
 }
 
 }  // namespace

@@ -43,11 +43,16 @@ Status conv(InferContext& c) {
 }
 
 // The attribute `output` says the type of an image that is not f32.
-Status float_conv(InferContext& c) {
+Status image_type(InferContext& c) {
   const int64_t code = c.integer("output");
   if (code != 0 && code != static_cast<int64_t>(DType::bf16))
     return fail(ErrorCode::invalid_argument, "output {} is neither f32 nor bf16", code);
   c.set_dtype(0, code == 0 ? DType::f32 : DType::bf16);
+  return {};
+}
+
+Status float_conv(InferContext& c) {
+  HOLOGRAM_CHECK(image_type(c));
   return conv(c);
 }
 
@@ -131,6 +136,7 @@ Status pool(InferContext& c) {
 }
 
 Status global_average(InferContext& c) {
+  c.set_dtype(0, DType::f32);
   if (!c.shape(0)) return {};
   std::vector<Dim> dims = c.shape(0)->dims();
   for (size_t i = 2; i + 1 < dims.size(); ++i) dims[i] = 1;
@@ -139,6 +145,7 @@ Status global_average(InferContext& c) {
 }
 
 Status scale(InferContext& c) {
+  HOLOGRAM_CHECK(image_type(c));
   if (!c.shape(2)) return {};
   std::vector<Dim> dims = c.shape(2)->dims();
   for (size_t i = 3; i < c.input_count(); ++i) {
@@ -208,10 +215,10 @@ void add_dense(OperatorTable& table) {
   add("Pool",
       "kind:s, auto_pad:s, ceil_mode:i, count_include_pad:i, dilations:is, kernel_shape:is, "
       "pads:is, strides:is",
-      "X:T -> Y:T", pool);
-  add("GlobalAveragePool", "", "X:T -> Y:T", global_average);
-  add("Scale", "activation:s, activation_first:f, activation_second:f",
-      "scale:T?, bias:T?, X:T... -> Y:T", scale);
+      "X:TX -> Y:TX", pool);
+  add("GlobalAveragePool", "", "X:TX -> Y:T", global_average);
+  add("Scale", "activation:s, activation_first:f, activation_second:f, output:i",
+      "scale:T?, bias:T?, X:TX... -> Y:TY", scale);
 }
 
 }  // namespace hologram::graph::ops

@@ -1,6 +1,8 @@
 #include "backends/cpu/dense/bf16_values.h"
 
+#include "backends/cpu/dense/channel_scale.h"
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/pool.h"
 #include "backends/cpu/dense/testing.h"
 #include "support/dtype.h"
 
@@ -144,6 +146,55 @@ TEST(Bf16Values, ImagesOfDepthwiseConvolutions) {
         }
       }
     }
+  });
+}
+
+TEST(Bf16Values, ImagesThatArePooledAndScaled) {
+  for_each_level([] {
+    ThreadPool& threads = ThreadPool::shared();
+    const size_t blocks = 3, side = 13, in = blocks * side * side * 16;
+    const auto x16 = narrowed(random_values(in, 1));
+    const auto x = widened(x16);
+    for (PoolKind kind : {PoolKind::max, PoolKind::average}) {
+      Pool pool{.kind = kind, .layout = Layout::blocked, .channels = blocks * 16};
+      pool.in_height = pool.in_width = side;
+      pool.out_height = pool.out_width = 6;
+      pool.kernel_height = pool.kernel_width = 3;
+      pool.stride_height = pool.stride_width = 2;
+      std::vector<float> y(blocks * 36 * 16);
+      std::vector<uint16_t> y16(y.size());
+      pool.x = x.data();
+      pool.y = y.data();
+      dense::pool(pool, threads);
+      pool.x_bf16 = x16.data();
+      pool.y_bf16 = y16.data();
+      dense::pool(pool, threads);
+      EXPECT_EQ(y16, narrowed(y));
+    }
+    std::vector<float> means(blocks * 16), same(means.size());
+    global_average(Layout::blocked, 1, blocks * 16, side * side, x.data(), means.data(), threads);
+    global_average_bf16(1, blocks * 16, side * side, x16.data(), same.data(), threads);
+    EXPECT_EQ(same, means);
+
+    const auto scale = random_values(blocks * 16, 3), bias = random_values(blocks * 16, 4);
+    ChannelScale s;
+    s.part_count = 1;
+    s.pixels = side * side;
+    s.scale = scale.data();
+    s.bias = bias.data();
+    s.activation = Activation::relu;
+    std::vector<float> y(in);
+    s.parts[0] = {x.data(), blocks};
+    s.y = y.data();
+    channel_scale(s, threads);
+    const auto expected = y;
+    s.parts[0] = {nullptr, blocks, x16.data()};
+    channel_scale(s, threads);
+    EXPECT_EQ(y, expected);
+    std::vector<uint16_t> y16(in);
+    s.y_bf16 = y16.data();
+    channel_scale(s, threads);
+    EXPECT_EQ(y16, narrowed(expected));
   });
 }
 

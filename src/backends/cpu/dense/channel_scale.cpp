@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/conv.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -53,9 +54,25 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
       size_t part = 0, local = block;
       while (local >= s.parts[part].blocks) local -= s.parts[part++].blocks;
       const size_t floats = s.pixels * kChannelBlock;
-      run_block(s, s.scale ? s.scale + n * s.scale_batch + block * kChannelBlock : nullptr,
-                s.bias ? s.bias + block * kChannelBlock : nullptr, s.pixels,
-                s.parts[part].x + (n * s.parts[part].blocks + local) * floats, s.y + job * floats);
+      const float* scale = s.scale ? s.scale + n * s.scale_batch + block * kChannelBlock : nullptr;
+      const float* bias = s.bias ? s.bias + block * kChannelBlock : nullptr;
+      const ChannelScale::Part& from = s.parts[part];
+      const size_t place = (n * from.blocks + local) * floats;
+      if (!from.x_bf16 && !s.y_bf16) {
+        run_block(s, scale, bias, s.pixels, from.x + place, s.y + job * floats);
+        continue;
+      }
+      // What is not f32 passes through memory that stays in the first cache.
+      constexpr size_t kPixels = 64;
+      alignas(64) float values[kPixels * kChannelBlock];
+      for (size_t i = 0; i < s.pixels; i += kPixels) {
+        const size_t pixels = std::min(kPixels, s.pixels - i), count = pixels * kChannelBlock;
+        const size_t at = i * kChannelBlock;
+        float* to = s.y_bf16 ? values : s.y + job * floats + at;
+        if (from.x_bf16) widen_values(from.x_bf16 + place + at, count, values);
+        run_block(s, scale, bias, pixels, from.x_bf16 ? values : from.x + place + at, to);
+        if (s.y_bf16) narrow_values(values, count, s.y_bf16 + job * floats + at);
+      }
     }
   };
   const size_t jobs = s.batch * blocks;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "backends/cpu/dense/epilogue.h"
 #include "support/thread_pool.h"
@@ -15,7 +16,8 @@ struct ChannelScale {
   static constexpr size_t kMostParts = 64;
   struct Part {
     const float* x;
-    size_t blocks;  // of 16 channels
+    size_t blocks;                     // of 16 channels
+    const uint16_t* x_bf16 = nullptr;  // instead of x
   };
   std::array<Part, kMostParts> parts;
   size_t part_count = 0;
@@ -25,7 +27,8 @@ struct ChannelScale {
   const float* bias = nullptr;   // a value a channel, or null for 0
   Activation activation = Activation::none;
   float first = 0.0f, second = 0.0f;
-  float* y = nullptr;  // [batch][all blocks][pixels][16]; may be the only part
+  uint16_t* y_bf16 = nullptr;  // instead of y
+  float* y = nullptr;          // [batch][all blocks][pixels][16]; may be the only part
 };
 
 void channel_scale(const ChannelScale& scale, ThreadPool& pool);

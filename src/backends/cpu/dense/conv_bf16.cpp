@@ -128,15 +128,20 @@ void take_apart_runs(const ConvShape& s, const Image& image, const float* input,
   const size_t first = std::min(s.pad_left, image.places);
   const size_t count = std::min(s.in_width, image.places - first);
   const Interleave pack = kInterleave[image.parts - 1][s.in_channels - 1];
+  const detail::InterleaveFunction quick = detail::avx512_bf16_interleave();
   const auto fill = [&](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       uint32_t* high = units + row * row_units;
       const size_t from_y = image.y.source(row / image.y.size, row % image.y.size);
       for (size_t p = 0; p < image.parts; ++p)
         std::memset(high + p * image.part, 0, row_units * sizeof(uint32_t));
-      if (from_y < s.in_height)
-        pack(input + from_y * s.in_width, pixels, count, high + first * kPixelUnits,
-             high + image.part + first * kPixelUnits);
+      if (from_y == s.in_height) continue;
+      const float* from = input + from_y * s.in_width;
+      uint32_t* to = high + first * kPixelUnits;
+      if (quick)
+        quick(from, pixels, s.in_channels, count, to, image.parts == 2 ? to + image.part : nullptr);
+      else
+        pack(from, pixels, count, to, to + image.part);
     }
   };
   pool.parallel_for(image.y.planes * image.y.size, 16, fill, Schedule::fixed);

@@ -133,7 +133,7 @@ template <class D, class V>
 HWY_INLINE V silu(D d, V x) {
 #if HWY_TARGET <= HWY_AVX2
   const hn::RebindToSigned<D> di;
-  const V limited = clamp(d, x, -88.0f, 87.0f);
+  const V limited = clamp(d, x, -87.0f, 87.0f);
   // -log2(e) in two parts.
   const V high = hn::Set(d, -1.44269502f), low = hn::Set(d, -1.92596299e-8f);
   const V magic = hn::Set(d, 12582912.0f);
@@ -142,7 +142,7 @@ HWY_INLINE V silu(D d, V x) {
   const V p = horner(d, f, 1.0f, 0.693147182f, 0.240226477f, 0.0555032901f, 0.00961837359f,
                      0.0013399875f, 0.000153706904f);
   const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, whole)));
-  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), hn::BitCast(d, bits)));
+  return hn::Mul(x, reciprocal(d, hn::Add(hn::Set(d, 1.0f), hn::BitCast(d, bits))));
 #else
   return hn::Mul(x, sigmoid(d, x));
 #endif

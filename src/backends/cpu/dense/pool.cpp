@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/dense/bf16_values-inl.h"
 #include "backends/cpu/dense/reduce-inl.h"
 
 #ifndef HOLOGRAM_DENSE_POOL_ONCE_
@@ -66,8 +67,8 @@ Window column_window(const Pool& p, size_t x) {
 }
 
 // One output row of a channel block.
-template <class Op>
-void blocked_row(const Pool& p, size_t y, const float* in, float* out) {
+template <class Op, typename T>
+void blocked_row(const Pool& p, size_t y, const T* in, T* out) {
   const D d;
   const Window rows = row_window(p, y);
   for (size_t x = 0; x < p.out_width; ++x) {
@@ -77,14 +78,14 @@ void blocked_row(const Pool& p, size_t y, const float* in, float* out) {
       V value = hn::Set(d, Op::kNeutral);
       for (size_t ky = rows.first; ky < rows.end; ++ky) {
         const size_t row = rows.at + (ky - rows.first) * p.dilation_height;
-        const float* cell = in + (row * p.in_width + columns.at) * kChannelBlock + lane;
+        const T* cell = in + (row * p.in_width + columns.at) * kChannelBlock + lane;
         for (size_t kx = columns.first; kx < columns.end; ++kx) {
-          value = Op::combine(value, hn::LoadU(d, cell));
+          value = Op::combine(value, load_value(d, cell));
           cell += p.dilation_width * kChannelBlock;
         }
       }
       if (p.kind == PoolKind::average) value = hn::Div(value, scale);
-      hn::StoreU(value, d, out + x * kChannelBlock + lane);
+      store_value(d, value, out + x * kChannelBlock + lane);
     }
   }
 }
@@ -185,28 +186,40 @@ void plain_row(const Pool& p, size_t y, const float* in, float* out) {
 
 void pool_row(const Pool& p, size_t y, const float* in, float* out) {
   if (p.layout == Layout::blocked)
-    (p.kind == PoolKind::max ? blocked_row<MaxOf> : blocked_row<SumOf>)(p, y, in, out);
+    (p.kind == PoolKind::max ? blocked_row<MaxOf, float> : blocked_row<SumOf, float>)(p, y, in,
+                                                                                      out);
   else
     (p.kind == PoolKind::max ? plain_row<MaxOf> : plain_row<SumOf>)(p, y, in, out);
 }
 
+void pool_row_bf16(const Pool& p, size_t y, const uint16_t* in, uint16_t* out) {
+  (p.kind == PoolKind::max ? blocked_row<MaxOf, uint16_t> : blocked_row<SumOf, uint16_t>)(p, y, in,
+                                                                                          out);
+}
+
 // The mean of each lane of a channel block: four chains, combined pairwise.
-void block_mean(size_t pixels, const float* in, float* out) {
+template <typename T>
+void mean_of_block(size_t pixels, const T* in, float* out) {
   const D d;
   const V count = hn::Set(d, static_cast<float>(pixels));
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     V r0 = hn::Zero(d), r1 = r0, r2 = r0, r3 = r0;
-    const float* cell = in + lane;
+    const T* cell = in + lane;
     size_t i = 0;
     for (; i + 4 <= pixels; i += 4, cell += 4 * kChannelBlock) {
-      r0 = hn::Add(r0, hn::LoadU(d, cell));
-      r1 = hn::Add(r1, hn::LoadU(d, cell + kChannelBlock));
-      r2 = hn::Add(r2, hn::LoadU(d, cell + 2 * kChannelBlock));
-      r3 = hn::Add(r3, hn::LoadU(d, cell + 3 * kChannelBlock));
+      r0 = hn::Add(r0, load_value(d, cell));
+      r1 = hn::Add(r1, load_value(d, cell + kChannelBlock));
+      r2 = hn::Add(r2, load_value(d, cell + 2 * kChannelBlock));
+      r3 = hn::Add(r3, load_value(d, cell + 3 * kChannelBlock));
     }
-    for (; i < pixels; ++i, cell += kChannelBlock) r0 = hn::Add(r0, hn::LoadU(d, cell));
+    for (; i < pixels; ++i, cell += kChannelBlock) r0 = hn::Add(r0, load_value(d, cell));
     hn::StoreU(hn::Div(hn::Add(hn::Add(r0, r1), hn::Add(r2, r3)), count), d, out + lane);
   }
+}
+
+void block_mean(size_t pixels, const float* in, float* out) { mean_of_block(pixels, in, out); }
+void block_mean_bf16(size_t pixels, const uint16_t* in, float* out) {
+  mean_of_block(pixels, in, out);
 }
 
 void channel_mean(size_t pixels, const float* in, float* out) {
@@ -220,7 +233,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(pool_row);
+HWY_EXPORT(pool_row_bf16);
 HWY_EXPORT(block_mean);
+HWY_EXPORT(block_mean_bf16);
 HWY_EXPORT(channel_mean);
 
 void pool(const Pool& p, ThreadPool& threads) {
@@ -230,10 +245,16 @@ void pool(const Pool& p, ThreadPool& threads) {
   const size_t pixel = blocked ? kChannelBlock : 1;
   if (planes * p.out_height * p.out_width == 0) return;
   const auto row = HWY_DYNAMIC_DISPATCH(pool_row);
+  const auto row_bf16 = HWY_DYNAMIC_DISPATCH(pool_row_bf16);
   const auto body = [&](size_t begin, size_t end) {
     for (size_t job = begin; job < end; ++job) {
       const size_t plane = job / p.out_height, y = job % p.out_height;
-      row(p, y, p.x + plane * p.in_height * p.in_width * pixel, p.y + job * p.out_width * pixel);
+      const size_t from = plane * p.in_height * p.in_width * pixel;
+      const size_t to = job * p.out_width * pixel;
+      if (p.x_bf16)
+        row_bf16(p, y, p.x_bf16 + from, p.y_bf16 + to);
+      else
+        row(p, y, p.x + from, p.y + to);
     }
   };
   const size_t work =
@@ -251,6 +272,18 @@ void global_average(Layout layout, size_t batch, size_t channels, size_t pixels,
     for (size_t i = begin; i < end; ++i) mean(pixels, x + i * pixels * pixel, y + i * pixel);
   };
   threads.parallel_for(planes, 16, body, Schedule::fixed, planes * pixels * pixel < 65536 ? 1 : 0);
+}
+
+void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uint16_t* x, float* y,
+                         ThreadPool& threads) {
+  const size_t planes = batch * channel_blocks(channels);
+  const auto mean = HWY_DYNAMIC_DISPATCH(block_mean_bf16);
+  const auto body = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i)
+      mean(pixels, x + i * pixels * kChannelBlock, y + i * kChannelBlock);
+  };
+  threads.parallel_for(planes, 16, body, Schedule::fixed,
+                       planes * pixels * kChannelBlock < 65536 ? 1 : 0);
 }
 }  // namespace hologram::backends::dense
 #endif

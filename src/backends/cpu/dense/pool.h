@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "backends/cpu/dense/conv.h"
 
@@ -24,6 +25,9 @@ struct Pool {
   bool include_pad = false;
   const float* x = nullptr;
   float* y = nullptr;
+  // Instead of x and y, both or neither: blocked images of bf16.
+  const uint16_t* x_bf16 = nullptr;
+  uint16_t* y_bf16 = nullptr;
 };
 
 // A window with no cell inside the input gives -infinity (max) or 0 (average).
@@ -32,5 +36,8 @@ void pool(const Pool& pool, ThreadPool& threads);
 // Mean over all pixels: y[n][c]. The blocked result is [n][channel block][16].
 void global_average(Layout layout, size_t batch, size_t channels, size_t pixels, const float* x,
                     float* y, ThreadPool& threads);
+// The same of a blocked image of bf16.
+void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uint16_t* x, float* y,
+                         ThreadPool& threads);
 
 }  // namespace hologram::backends::dense

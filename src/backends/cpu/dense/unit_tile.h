@@ -91,6 +91,11 @@ SplitFunction avx512_bf16_split();
 using PairFunction = void (*)(const float*, size_t, size_t, size_t, size_t, size_t, uint32_t*,
                               uint32_t*);
 PairFunction avx512_bf16_pairs();
+// `count` pixels of up to four channels, which lie `stride` floats apart, as two units each; `low`
+// may be null.
+using InterleaveFunction = void (*)(const float* from, size_t stride, size_t channels, size_t count,
+                                    uint32_t* high, uint32_t* low);
+InterleaveFunction avx512_bf16_interleave();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
 }  // namespace detail

@@ -133,12 +133,46 @@ HOLOGRAM_BF16 void split_row_pairs_bf16(const float* from, size_t step, size_t r
   }
 }
 
+HOLOGRAM_BF16 void interleave_bf16(const float* from, size_t stride, size_t channels, size_t count,
+                                   uint32_t* high, uint32_t* low) {
+  alignas(64) uint16_t order[32];
+  alignas(64) uint32_t places[2][16];
+  for (uint16_t i = 0; i < 16; ++i) order[2 * i] = i, order[2 * i + 1] = i + 16;
+  for (uint32_t i = 0; i < 16; ++i)
+    places[0][i] = i / 2 + i % 2 * 16, places[1][i] = places[0][i] + 8;
+  const __m512i pairs = _mm512_load_si512(order);
+  const __m512i first = _mm512_load_si512(places[0]), second = _mm512_load_si512(places[1]);
+  const auto used = [](size_t n) { return static_cast<__mmask16>((1u << (n < 16 ? n : 16)) - 1); };
+  for (size_t i = 0; i < count; i += 16, high += 32, low += low ? 32 : 0) {
+    const size_t left = count - i;
+    __m512 values[4];
+    for (size_t c = 0; c < 4; ++c)
+      values[c] = c < channels ? _mm512_maskz_loadu_ps(used(left), from + c * stride + i)
+                               : _mm512_setzero_ps();
+    for (uint32_t* to = high;; to = low) {
+      __m512i units[2];
+      for (size_t u = 0; u < 2; ++u) {
+        const auto upper =
+            reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(values[2 * u + 1], values[2 * u]));
+        units[u] = _mm512_permutexvar_epi16(pairs, upper);
+        values[2 * u] = _mm512_sub_ps(values[2 * u], widen(_mm512_castsi512_si256(upper)));
+        values[2 * u + 1] =
+            _mm512_sub_ps(values[2 * u + 1], widen(_mm512_extracti64x4_epi64(upper, 1)));
+      }
+      _mm512_mask_storeu_epi32(to, used(2 * left),
+                               _mm512_permutex2var_epi32(units[0], first, units[1]));
+      _mm512_mask_storeu_epi32(to + 16, left > 8 ? used(2 * left - 16) : __mmask16{0},
+                               _mm512_permutex2var_epi32(units[0], second, units[1]));
+      if (!low || to == low) break;
+    }
+  }
+}
+
 HOLOGRAM_BF16 void narrow_bf16(const float* from, size_t count, uint16_t* to) {
   size_t i = 0;
   for (; i + 32 <= count; i += 32)
-    _mm512_storeu_si512(
-        to + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16),
-                                                              _mm512_loadu_ps(from + i))));
+    _mm512_storeu_si512(to + i, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(
+                                    _mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i))));
   for (; i < count; i += 16) {
     const size_t left = count - i;
     const auto used = static_cast<__mmask16>((1u << (left < 16 ? left : 16)) - 1);
@@ -177,6 +211,9 @@ SplitFunction avx512_bf16_split() {
 PairFunction avx512_bf16_pairs() {
   return __builtin_cpu_supports("avx512bf16") ? &split_row_pairs_bf16 : nullptr;
 }
+InterleaveFunction avx512_bf16_interleave() {
+  return __builtin_cpu_supports("avx512bf16") ? &interleave_bf16 : nullptr;
+}
 NarrowFunction avx512_bf16_narrow() {
   return __builtin_cpu_supports("avx512bf16") ? &narrow_bf16 : nullptr;
 }
@@ -191,6 +228,7 @@ UnitFunction vnni_tile() { return nullptr; }
 UnitFunction avx512_bf16_tile() { return nullptr; }
 SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }
+InterleaveFunction avx512_bf16_interleave() { return nullptr; }
 NarrowFunction avx512_bf16_narrow() { return nullptr; }
 }  // namespace hologram::backends::dense::detail
 

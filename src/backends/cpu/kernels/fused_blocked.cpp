@@ -76,8 +76,15 @@ Status blocked_pool(KernelContext& c) {
   dense::Pool pool = dense_pool(c, w, in[0], in[1]);
   pool.kind = c.text("kind") == "max" ? dense::PoolKind::max : dense::PoolKind::average;
   pool.layout = dense::Layout::blocked;
-  pool.x = x.as<float>();
-  pool.y = y.as<float>();
+  if (x.dtype != y.dtype)
+    return fail(ErrorCode::type_mismatch, "{} pooled to {}", name_of(x.dtype), name_of(y.dtype));
+  if (x.dtype == DType::bf16) {
+    pool.x_bf16 = x.as<uint16_t>();
+    pool.y_bf16 = y.as<uint16_t>();
+  } else {
+    pool.x = x.as<float>();
+    pool.y = y.as<float>();
+  }
   dense::pool(pool, c.threads());
   return {};
 }
@@ -91,6 +98,12 @@ Status blocked_global_average(KernelContext& c) {
   dims[1] = x.dims[1];
   dims[rank - 1] = x.dims[rank - 1];
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  if (x.dtype == DType::bf16) {
+    dense::global_average_bf16(x.dims[0], x.dims[1] * dense::kChannelBlock,
+                               x.dims.product(2, rank - 1), x.as<uint16_t>(), y.as<float>(),
+                               c.threads());
+    return {};
+  }
   dense::global_average(dense::Layout::blocked, x.dims[0], x.dims[1] * dense::kChannelBlock,
                         x.dims.product(2, rank - 1), x.as<float>(), y.as<float>(), c.threads());
   return {};
@@ -115,7 +128,10 @@ Status blocked_scale(KernelContext& c) {
     for (size_t axis = 2; fits && axis < rank; ++axis) fits = dims[axis] == first[axis];
     if (!fits)
       return fail(ErrorCode::shape_mismatch, "{} beside {}", dims.to_string(), first.to_string());
-    s.parts[i] = {c.input(2 + i).as<float>(), static_cast<size_t>(dims[1])};
+    const Tensor& x = c.input(2 + i);
+    const bool narrow = x.dtype == DType::bf16;
+    s.parts[i] = {narrow ? nullptr : x.as<float>(), static_cast<size_t>(dims[1]),
+                  narrow ? x.as<uint16_t>() : nullptr};
     out[1] += dims[1];
   }
   const int64_t channels = out[1] * int64_t(dense::kChannelBlock);
@@ -138,7 +154,10 @@ Status blocked_scale(KernelContext& c) {
   }
   if (c.has_input(1)) s.bias = c.input(1).as<float>();
   HOLOGRAM_TRY(Tensor y, c.output(0, out));
-  s.y = y.as<float>();
+  if (y.dtype == DType::bf16)
+    s.y_bf16 = y.as<uint16_t>();
+  else
+    s.y = y.as<float>();
   dense::channel_scale(s, c.threads());
   return {};
 }
