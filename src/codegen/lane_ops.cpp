@@ -2,7 +2,6 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Intrinsics.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include "codegen/math/math.h"
@@ -201,25 +200,18 @@ Value* LaneOps::float_extreme(Opcode op, Value* a, Value* c) {
   if (splat && !splat->isZero() && !splat->isNaN()) return result;
   if (splat && splat->isExactlyValue(0.0) && !is_min)  // relu: -0 + 0 is +0
     return b.CreateFAdd(result, a);
-  if (target_.has_masks() && a->getType()->getPrimitiveSizeInBits() == 512) {
-    // AVX-512DQ knows which zero is less, and leaves out what is not a number.
-    const bool wide = a->getType()->getScalarType()->isDoubleTy();
-    const auto range = wide ? llvm::Intrinsic::x86_avx512_mask_range_pd_512
-                            : llvm::Intrinsic::x86_avx512_mask_range_ps_512;
-    Value* const all = wide ? b.getInt8(0xff) : b.getInt16(0xffff);
-    constexpr uint32_t kSignOfTheResult = 4, kMax = 1, kCurrentRounding = 4;
-    Value* const number =
-        b.CreateIntrinsic(range, {},
-                          {a, c, b.getInt32(kSignOfTheResult | (is_min ? 0 : kMax)), a, all,
-                           b.getInt32(kCurrentRounding)});
-    return b.CreateSelect(b.CreateFCmpUNO(a, c), b.CreateFAdd(a, c), number);
-  }
+  // Both ways round: the results differ where one is not a number or both are zeros, and their bits
+  // together are then the answer. No comparison has to be waited for.
+  Value* const other = b.CreateSelect(is_min ? b.CreateFCmpOLT(c, a) : b.CreateFCmpOGT(c, a), c, a);
   Type* const integer = with_lanes(b.getIntNTy(a->getType()->getScalarSizeInBits()), a);
-  Value* const x = b.CreateBitCast(a, integer);
-  Value* const y = b.CreateBitCast(c, integer);
-  Value* const signs = b.CreateBitCast(is_min ? b.CreateOr(x, y) : b.CreateAnd(x, y), a->getType());
-  result = b.CreateSelect(b.CreateFCmpOEQ(a, c), signs, result);
-  return b.CreateSelect(b.CreateFCmpUNO(a, a), a, result);
+  Value* const x = b.CreateBitCast(result, integer);
+  Value* const y = b.CreateBitCast(other, integer);
+  Value* bits = b.CreateOr(x, y);
+  if (!is_min) {  // a minus only where both have one
+    Value* const sign = constant_like(x, uint64_t{1} << (a->getType()->getScalarSizeInBits() - 1));
+    bits = b.CreateOr(b.CreateAnd(bits, b.CreateNot(sign)), b.CreateAnd(x, y));
+  }
+  return b.CreateBitCast(bits, a->getType());
 }
 
 Value* LaneOps::ternary(Opcode op, DType type, Value* a, Value* c, Value* d) {
