@@ -426,5 +426,57 @@ TEST(Fusion, IntegerProductsAreScaledInTheirEpilogue) {
   expect_same(write, 0);
 }
 
+// A layer of `op` over 6 steps of 3 samples, all of its outputs in a row.
+Write recurrent(const char* op, const char* direction, bool batch_first, bool all_inputs) {
+  return [=](Network& n) -> ValueId {
+    const bool lstm = std::string_view(op) == "LSTM";
+    const int64_t gates = lstm ? 4 : 3, hidden = 20, directions = direction[0] == 'b' ? 2 : 1;
+    const Dims state = batch_first ? Dims{3, directions, hidden} : Dims{directions, 3, hidden};
+    auto node = n.g.op(op);
+    node.input(n.input(batch_first ? Shape({3, 6, 9}) : Shape({6, 3, 9})))
+        .input(n.random({directions, gates * hidden, 9}, 0.5))
+        .input(n.random({directions, gates * hidden, hidden}, 0.5))
+        .attribute("direction", direction)
+        .attribute("hidden_size", hidden)
+        .outputs(lstm ? 3 : 2);
+    if (batch_first) node.attribute("layout", 1);
+    if (all_inputs) {
+      Tensor lengths = *Tensor::allocate(DType::i32, {3});
+      std::ranges::copy(std::vector{6, 2, 4}, lengths.as<int32_t>());
+      node.input(n.random({directions, 2 * gates * hidden}))
+          .input(n.g.add_constant(lengths))
+          .input(n.random(state));
+      if (lstm) node.input(n.random(state)).input(n.random({directions, 3 * hidden}));
+      if (!lstm) node.attribute("linear_before_reset", 1);
+    }
+    std::vector<ValueId> flat;
+    for (size_t i = 0; i < (lstm ? 3 : 2); ++i)
+      flat.push_back(n.g.op("Reshape").input(node.output(i)).input(n.g.constant(Ints{-1})));
+    return n.g.op("Concat").inputs(flat).attribute("axis", 0);
+  };
+}
+
+TEST(Fusion, RecurrentLayersWithPackedWeights) {
+  for (const char* op : {"LSTM", "GRU"})
+    for (const char* direction : {"forward", "reverse", "bidirectional"})
+      for (bool batch_first : {false, true})
+        for (bool all_inputs : {false, true}) {
+          SCOPED_TRACE(testing::Message()
+                       << op << ' ' << direction << ' ' << batch_first << ' ' << all_inputs);
+          expect_same(recurrent(op, direction, batch_first, all_inputs), 3e-6);
+        }
+}
+
+TEST(Fusion, ConvolutionOfWhatHasNoKnownRank) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x = n.input(Shape(std::vector<Dim>{Dim(std::string("n")), 2, 9, 1}));
+    const ValueId some = n.g.op("Squeeze").input(x);  // the symbol may be 1
+    const ValueId first = n.g.op("Relu").input(n.conv(some, {20, 2, 3}));
+    return n.g.op("Relu").input(n.conv(first, {6, 20, 3}, {1, 1}, {2}));
+  };
+  EXPECT_THAT(optimised(write, true), ElementsAre("Squeeze", "h.Conv", "h.Conv"));
+  expect_same(write);
+}
+
 }  // namespace
 }  // namespace hologram::compiler

@@ -44,6 +44,9 @@ bool poll(Ready ready, std::chrono::microseconds limit) {
 // the other programs of the machine.
 constexpr std::chrono::microseconds kWorkerPoll{100};
 constexpr std::chrono::microseconds kCallerPoll{200};
+// Waking a worker and waiting for it may take longer than a short job: where jobs of late have been
+// shorter than this, sleeping workers are left asleep.
+constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(30);
 
 }  // namespace
 
@@ -57,6 +60,8 @@ struct ThreadPool::Impl {
   std::atomic<bool> stopping = false;
   std::atomic_flag busy;
   uint32_t job_number = 0;
+  // How long the longest of the last jobs took, fading by an eighth a job; by who holds `busy`.
+  std::chrono::nanoseconds typical = std::chrono::milliseconds(1);
 
   // The job; written before the ticket is published, read only after a piece is claimed.
   const FunctionRef<void(size_t, size_t)>* body = nullptr;
@@ -149,6 +154,18 @@ void ThreadPool::parallel_for(size_t count, size_t grain, FunctionRef<void(size_
     return;
   }
   Impl& job = *impl_;
+  const auto start = std::chrono::steady_clock::now();
+  const auto done = [&] {
+    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
+    job.typical = std::max(taken, job.typical - job.typical / 8);
+    job.busy.clear(std::memory_order_release);
+  };
+  if (job.typical < kWorthWaking &&
+      job.sleepers.load(std::memory_order_relaxed) == job.workers.size()) {
+    body(0, count);
+    done();
+    return;
+  }
   // Dynamic work is cut finer than the threads, but never into so many pieces that claiming shows.
   const size_t pieces = schedule == Schedule::fixed ? threads : std::min(grains, threads * 64);
   job.body = &body;
@@ -173,7 +190,7 @@ void ThreadPool::parallel_for(size_t count, size_t grain, FunctionRef<void(size_
     for (uint32_t left; (left = job.unfinished.load(std::memory_order_acquire)) != 0;)
       job.unfinished.wait(left, std::memory_order_acquire);
   }
-  job.busy.clear(std::memory_order_release);
+  done();
 }
 
 unsigned physical_core_count() {

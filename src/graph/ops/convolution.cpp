@@ -14,6 +14,12 @@ Status check_ranks(const Shape& x, const Shape& w) {
 
 Status conv(InferContext& c) {
   const Shape *x = c.shape(0), *w = c.shape(1);
+  if (!x && w && w->rank() >= 3) {
+    // The weights say what the input must be.
+    std::vector<Dim> dims(w->rank(), unknown_dim());
+    dims[1] = (*w)[0];
+    c.set_shape(0, Shape(std::move(dims)));
+  }
   if (!x || !w) return {};
   HOLOGRAM_CHECK(check_ranks(*x, *w));
   HOLOGRAM_TRY(const auto kernel, kernel_of(c, w, x->rank()));

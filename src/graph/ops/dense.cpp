@@ -30,7 +30,14 @@ std::vector<Dim> to_dims(std::span<const int64_t> values) {
 
 Status conv(InferContext& c) {
   const auto weights = c.integers("weight_shape");
-  if (!c.shape(0) || weights.size() < 3) return {};
+  if (weights.size() < 3) return {};
+  if (!c.shape(0)) {
+    std::vector<Dim> dims(weights.size(), unknown_dim());
+    dims[1] = weights[0];
+    const Shape y(std::move(dims));
+    c.set_shape(0, c.integer("blocked_output") != 0 ? blocked(y) : y);
+    return {};
+  }
   const bool from_blocks = c.integer("blocked_input") != 0;
   const Shape x =
       from_blocks ? plain(*c.shape(0), weights[1] * c.integer("group", 1)) : *c.shape(0);
@@ -156,6 +163,23 @@ Status scale(InferContext& c) {
   return {};
 }
 
+// LSTM and GRU whose weights are packed: W and R say nothing about sizes.
+Status recurrent(InferContext& c) {
+  const Shape* x = c.shape(0);
+  if (!x || x->rank() != 3) return {};
+  const bool batch_first = c.integer("layout") != 0;
+  const Dim directions(c.text("direction", "forward") == "bidirectional" ? 2 : 1);
+  const Dim steps = (*x)[batch_first ? 1 : 0], batch = (*x)[batch_first ? 0 : 1];
+  const Dim hidden = c.integer("hidden_size");
+  using Dims = std::vector<Dim>;
+  c.set_shape(0, Shape(batch_first ? Dims{batch, steps, directions, hidden}
+                                   : Dims{steps, directions, batch, hidden}));
+  for (size_t i = 1; i < c.output_count(); ++i)
+    c.set_shape(
+        i, Shape(batch_first ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden}));
+  return {};
+}
+
 constexpr char kEpilogue[] =
     ", activation:s, activation_first:f, activation_second:f, residual_last:i, "
     "post_scale:f, post_shift:f, post_low:f";
@@ -208,6 +232,12 @@ void add_dense(OperatorTable& table) {
   add_integer("ConvInteger",
               "auto_pad:s, dilations:is, group:i, pads:is, strides:is, weight_shape:is",
               conv_integer);
+  add("LSTM", "direction:s, hidden_size:i, input_size:i, layout:i",
+      "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T?, initial_c:T?, P:T? -> Y:T?, Y_h:T?, "
+      "Y_c:T?",
+      recurrent);
+  add("GRU", "direction:s, hidden_size:i, input_size:i, layout:i, linear_before_reset:i",
+      "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T? -> Y:T?, Y_h:T?", recurrent);
   add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
       same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "graph/dim.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::graph {
@@ -146,14 +147,14 @@ class Fuser {
     Node& conv = graph_.nodes[index];
     const ValueId output = conv.outputs[0];
     const Shape *x = shape_of(graph_, conv.inputs[0]), *w = shape_of(graph_, conv.inputs[1]);
-    if (!x || !w || !w->is_static() || w->rank() != x->rank() || w->rank() < 3 || w->rank() > 4)
+    if (!w || !w->is_static() || (x && w->rank() != x->rank()) || w->rank() < 3 || w->rank() > 4)
       return;
     for (const Dim& dim : *w)
       if (dim.value() == 0) return;
     const auto weights = w->to_vector();
     if (!weights) return;
     const int64_t groups = conv.attributes.integer("group", 1);
-    const Dim channels = (*x)[1];
+    const Dim channels = x ? (*x)[1] : unknown_dim();
     // A mistake of the model is left for the plain operator to name.
     if (groups < 1 || (*weights)[0] % groups != 0 ||
         (!channels.is_symbol() && channels.value() != (*weights)[1] * groups))

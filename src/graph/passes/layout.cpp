@@ -162,9 +162,16 @@ class Assigner {
 
   Result<bool> place_conv(Node& node) {
     const Shape* x = image(node.inputs[0]);
-    if (!x) return false;
     const auto weights = node.attributes.integers("weight_shape");
     const size_t rank = weights.size() - 2;
+    // What is known by the weights alone is enough where the input stays plain.
+    const int64_t groups = node.attributes.integer("group", 1), in_channels = weights[1] * groups;
+    const bool few = in_channels <= 8 && groups == 1;
+    std::vector<Dim> unknown(weights.size(), unknown_dim());
+    unknown[1] = in_channels;
+    const Shape made_up(std::move(unknown));
+    if (!x && few) x = &made_up;
+    if (!x) return false;
     const auto at = [&](std::span<const int64_t> list, size_t axis, int64_t missing) {
       return static_cast<size_t>(list.empty() || axis + rank < 2 ? missing : list[axis + rank - 2]);
     };
@@ -188,7 +195,6 @@ class Assigner {
                            .dilation_height = at(node.attributes.integers("dilations"), 0, 1),
                            .dilation_width = at(node.attributes.integers("dilations"), 1, 1),
                            .groups = static_cast<size_t>(node.attributes.integer("group", 1))};
-    const bool few = shape.in_channels / shape.groups <= 8 && shape.groups == 1;
     const bool blocked_in = is_blocked(node.inputs[0]) || !few;
     const bool liked = liked_.contains(node.outputs[0]);
     const dense::Layout in = blocked_in ? dense::Layout::blocked : dense::Layout::nchw;

@@ -18,7 +18,7 @@ namespace {
 // it stays in L1 and the weights pass by.
 constexpr size_t kBlockBytes = 384 * 1024, kSmallBlockBytes = 16 * 1024;
 constexpr size_t kSmallWeights = 256 * 1024;
-constexpr size_t kSmallWork = 128 * 1024;
+constexpr size_t kSmallWork = 512 * 1024;
 // Networks that end in a close decision (text recognisers) make a thousand times more of the errors
 // of sums, so these are in parts of 128 terms; not those over 512 terms, which would take 6%
 // longer.

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 // Below this many multiply-adds waking a second thread costs more than it saves.
-constexpr size_t kSmallWork = 128 * 1024;
+constexpr size_t kSmallWork = 512 * 1024;
 // A block of packed A is read again for every panel: it should stay in L2 beside a panel.
 constexpr size_t kBlockBytes = 512 * 1024;
 
