@@ -91,16 +91,20 @@ V any_pixel(const DepthwiseRow& row, const KernelRows& rows, size_t lane, size_t
   V sum = hn::Zero(d);
   const ptrdiff_t left =
       static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
+  const auto step = static_cast<ptrdiff_t>(s.dilation_width);
+  const auto width = static_cast<ptrdiff_t>(s.in_width);
+  constexpr auto kBlock = static_cast<ptrdiff_t>(kChannelBlock);
+  // Columns of the kernel that meet the row.
+  const ptrdiff_t first = left < 0 ? (step - 1 - left) / step : 0;
+  const ptrdiff_t past = std::min(static_cast<ptrdiff_t>(s.kernel_width),
+                                  left < width ? (width - left + step - 1) / step : 0);
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
-    for (size_t kx = 0; kx < s.kernel_width; ++kx) {
-      const ptrdiff_t at = left + static_cast<ptrdiff_t>(kx * s.dilation_width);
-      if (at < 0 || at >= static_cast<ptrdiff_t>(s.in_width)) continue;
-      const V weight =
-          hn::LoadU(d, row.weights + (ky * s.kernel_width + kx) * kChannelBlock + lane);
-      sum = hn::MulAdd(weight, load_value(d, input + (y * s.in_width + at) * kChannelBlock + lane),
-                       sum);
-    }
+    const T* in = input + y * s.in_width * kChannelBlock + lane;
+    const float* weights = row.weights + ky * s.kernel_width * kChannelBlock + lane;
+    for (ptrdiff_t kx = first; kx < past; ++kx)
+      sum = hn::MulAdd(hn::LoadU(d, weights + kx * kBlock),
+                       load_value(d, in + (left + kx * step) * kBlock), sum);
   }
   return sum;
 }
@@ -134,6 +138,51 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
                 output + p * kChannelBlock);
 }
 
+// A whole row of kPixelCount pixels, as wide as the input: which taps lie beyond an edge is known
+// when this is compiled. In the rows of 14 and 7 pixels that networks end with, edges are most of
+// the time otherwise.
+template <typename T, size_t kWidth, size_t kPixelCount>
+void whole_row(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end, size_t lane,
+               const float* residual, float* output) {
+  constexpr size_t kPad = kWidth / 2;
+  const D d;
+  const ConvShape& s = *row.shape;
+  V sums[kPixelCount];
+#pragma GCC unroll 14
+  for (size_t p = 0; p < kPixelCount; ++p) sums[p] = hn::Zero(d);
+  for (size_t ky = rows.first; ky < rows.end; ++ky) {
+    const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
+    const T* in = static_cast<const T*>(row.input) + y * kPixelCount * kChannelBlock + lane;
+    const float* weights = row.weights + ky * kWidth * kChannelBlock + lane;
+#pragma GCC unroll 8
+    for (size_t kx = 0; kx < kWidth; ++kx) {
+      const V weight = hn::LoadU(d, weights + kx * kChannelBlock);
+#pragma GCC unroll 14
+      for (size_t p = 0; p < kPixelCount; ++p)
+        if (p + kx >= kPad && p + kx - kPad < kPixelCount)
+          sums[p] =
+              hn::MulAdd(weight, load_value(d, in + (p + kx - kPad) * kChannelBlock), sums[p]);
+    }
+  }
+#pragma GCC unroll 14
+  for (size_t p = 0; p < kPixelCount; ++p)
+    store_pixel(end, sums[p], residual ? residual + p * kChannelBlock : nullptr,
+                output + p * kChannelBlock);
+}
+using WholeRow = void (*)(const DepthwiseRow&, const KernelRows&, const RowEnd&, size_t,
+                          const float*, float*);
+// nullptr where there is none for the shape.
+template <typename T, size_t kWidth, size_t kStride>
+WholeRow whole_row_of(const ConvShape& s, size_t first, size_t past) {
+  if constexpr (kWidth != 0 && kStride == 1) {
+    if (first != 0 || past != s.in_width || s.out_width != s.in_width || s.pad_left != kWidth / 2)
+      return nullptr;
+    if (past == 14) return whole_row<T, kWidth, 14>;
+    if (past == 7) return whole_row<T, kWidth, 7>;
+  }
+  return nullptr;
+}
+
 // Pixels first..past of the row into output[pixel - first][16].
 template <typename T, size_t kWidth, size_t kStride>
 void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
@@ -149,6 +198,7 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
         s.in_width + s.pad_left < reach ? 0 : (s.in_width + s.pad_left - reach) / kStride + 1;
     inner_end = std::clamp(fit, inner, past);
   }
+  const WholeRow whole = whole_row_of<T, kWidth, kStride>(s, first, past);
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     const RowEnd end{hn::Set(d, row.epilogue->alpha),
                      row.bias ? hn::LoadU(d, row.bias + lane) : hn::Zero(d),
@@ -157,13 +207,22 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
       return residual ? residual + (x - first) * kChannelBlock + lane : nullptr;
     };
     const auto to = [&](size_t x) { return output + (x - first) * kChannelBlock + lane; };
+    if (whole) {
+      whole(row, rows, end, lane, from(first), to(first));
+      continue;
+    }
     size_t x = first;
     for (; x < inner; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
     if constexpr (kWidth != 0) {
       for (; x + kPixels <= inner_end; x += kPixels)
         inner_pixels<T, kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
+      if constexpr (kPixels > 4)
+        for (; x + 4 <= inner_end; x += 4)
+          inner_pixels<T, kWidth, kStride, 4>(row, rows, end, lane, x, from(x), to(x));
       for (; x + 2 <= inner_end; x += 2)
         inner_pixels<T, kWidth, kStride, 2>(row, rows, end, lane, x, from(x), to(x));
+      for (; x < inner_end; ++x)
+        inner_pixels<T, kWidth, kStride, 1>(row, rows, end, lane, x, from(x), to(x));
     }
     for (; x < past; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
   }
@@ -184,14 +243,10 @@ PixelFunction pixel_function(const ConvShape& s) {
   return run_pixels<T, 0, 0>;
 }
 
-void depthwise_row(const DepthwiseRow& row) {
+// `rest` is what remains of the epilogue after alpha and bias, `direct` where pixels do that too.
+void run_row(const DepthwiseRow& row, PixelFunction pixels, const Epilogue& rest, bool direct) {
   const ConvShape& s = *row.shape;
   const KernelRows rows = kernel_rows(s, row.y);
-  const PixelFunction pixels =
-      row.input_bf16 ? pixel_function<uint16_t>(s) : pixel_function<float>(s);
-  Epilogue rest = *row.epilogue;  // what remains after alpha and bias
-  rest.alpha = 1.0f;
-  const bool direct = is_direct(rest);
   if (row.output_bf16) {
     constexpr size_t kPart = 64;
     HWY_ALIGN float values[kPart * kChannelBlock];
@@ -225,13 +280,32 @@ void depthwise_row(const DepthwiseRow& row) {
   }
 }
 
+// `count` rows of one block from `row` on.
+void depthwise_rows(DepthwiseRow row, size_t count) {
+  const ConvShape& s = *row.shape;
+  const PixelFunction pixels =
+      row.input_bf16 ? pixel_function<uint16_t>(s) : pixel_function<float>(s);
+  Epilogue rest = *row.epilogue;
+  rest.alpha = 1.0f;
+  const bool direct = is_direct(rest);
+  const size_t step = s.out_width * (row.channel_stride == 0 ? kChannelBlock : 1);
+  for (; count > 0; --count) {
+    run_row(row, pixels, rest, direct);
+    ++row.y;
+    row.offset += step;
+    if (row.output) row.output += step;
+    if (row.output_bf16) row.output_bf16 += step;
+    if (row.residual) row.residual += step;
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hologram::backends::dense {
-HWY_EXPORT(depthwise_row);
+HWY_EXPORT(depthwise_rows);
 
 size_t packed_depthwise_bytes(const ConvShape& s) {
   return channel_blocks(s.in_channels) * kChannelBlock * s.kernel_height * s.kernel_width *
@@ -249,6 +323,8 @@ void pack_depthwise(const ConvShape& s, const float* weights, float* packed) {
 }
 
 namespace {
+constexpr size_t kSmallWork = 256 * 1024;  // multiply-adds below which one thread is enough
+
 size_t image_bytes(const Conv& conv) {
   const ConvShape& s = conv.shape;
   return conv.input_layout == Layout::blocked ? 0
@@ -275,7 +351,7 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
     std::memcpy(bias, given_bias, s.in_channels * sizeof(float));
   }
   const size_t block_taps = s.kernel_height * s.kernel_width * kChannelBlock;
-  const auto row_function = HWY_DYNAMIC_DISPATCH(depthwise_row);
+  const auto run_rows = HWY_DYNAMIC_DISPATCH(depthwise_rows);
   const size_t out_floats = (blocked ? blocks * kChannelBlock : s.out_channels) * out_pixels;
   const bool narrow = conv.input_bf16 != nullptr;
   const size_t in_values = blocks * in_pixels * kChannelBlock;
@@ -287,8 +363,10 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
       to_blocked(1, s.in_channels, in_pixels, conv.input + n * s.in_channels * in_pixels, image,
                  pool);
     const auto body = [&](size_t begin, size_t end) {
-      for (size_t job = begin; job < end; ++job) {
+      // Rows are numbered through all blocks; those of one block at a time.
+      for (size_t job = begin, count = 0; job < end; job += count) {
         const size_t block = job / s.out_height, y = job % s.out_height;
+        count = std::min(end - job, s.out_height - y);
         const size_t place =
             block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
         const size_t from = block * in_pixels * kChannelBlock;
@@ -308,11 +386,11 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                 conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
             .channel_stride = blocked ? 0 : out_pixels,
             .offset = n * out_floats + place};
-        row_function(row);
+        run_rows(row, count);
       }
     };
     const size_t work = blocks * out_pixels * block_taps;
-    pool.parallel_for(blocks * s.out_height, 1, body, Schedule::fixed, work < 131072 ? 1 : 0);
+    pool.parallel_for(blocks * s.out_height, 1, body, Schedule::fixed, work < kSmallWork ? 1 : 0);
   }
 }
 }  // namespace hologram::backends::dense
