@@ -103,10 +103,11 @@ void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bi
                 b.bytes.data() + i * bytes);
   g.a = a.data();
   g.c = c.data();
+  Floats scratch(gemm_bits_scratch_bytes(g) / 4);
   size_t turn = 0;
   const auto run = [&] {
     g.packed_b = b.bytes.data() + turn++ % ring * bytes;
-    gemm_bits(g, nullptr, pool);
+    gemm_bits(g, scratch.bytes.data(), pool);
   };
   row(fmt::format("{} int{}", name, bits), fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()),
       static_cast<double>(bytes), "GB/s", measure(run, read_ceiling, 1.0, pool.size() == 1));

@@ -10,30 +10,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/dense/bits_tile.h"
 #include "backends/cpu/dense/row_tiles.h"
 #include "backends/cpu/dense/tile.h"
 #include "support/aligned.h"
-
-#ifndef HOLOGRAM_DENSE_BITS_ONCE_
-#define HOLOGRAM_DENSE_BITS_ONCE_
-namespace hologram::backends::dense {
-inline constexpr size_t kMaxBitsRows = 4;
-// Some rows of A by one panel.
-struct BitsTile {
-  const float* a;
-  size_t lda, rows;
-  const float* row_sums;  // [row][group] of A; null without zeros
-  size_t k, group, groups;
-  unsigned bits;
-  const std::byte* panel;
-  float* sums;  // [rows][32]
-};
-struct BitsKernel {
-  size_t rows;
-  void (*run)(const BitsTile&);
-};
-}  // namespace hologram::backends::dense
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
@@ -178,7 +158,14 @@ void run_tile(const BitsTile& t) {
   for (size_t j = 0; j < kPanelColumns; j += kStrip) kStrips[t.rows - 1](t, j);
 }
 
-BitsKernel get_bits_kernel() { return {kRows, &run_tile}; }
+// The second: of 4 bits by rows of integers, or null.
+std::pair<BitsKernel, const BitsKernel*> get_bits_kernels() {
+#if HWY_TARGET == HWY_AVX3
+  return {{kRows, &run_tile}, detail::vnni_nibbles()};
+#else
+  return {{kRows, &run_tile}, nullptr};
+#endif
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
@@ -186,11 +173,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hologram::backends::dense {
-HWY_EXPORT(get_bits_kernel);
+HWY_EXPORT(get_bits_kernels);
 
 namespace {
 
-constexpr size_t kSmallWork = 128 * 1024;  // multiply-adds below which one thread is enough
+constexpr size_t kMostExact = size_t{1} << 20;  // rows whose integer sums fit 32 bits
+constexpr size_t kSmallWork = 128 * 1024;       // multiply-adds below which one thread is enough
 
 size_t panels_of(const BitsForm& form) { return (form.n + kPanelColumns - 1) / kPanelColumns; }
 
@@ -260,12 +248,18 @@ void pack_b_bits(const BitsForm& form, const BitsWeights& w, std::byte* packed) 
 }
 
 size_t gemm_bits_scratch_bytes(const GemmBits& g) {
-  return g.form.zeros ? g.m * g.form.groups() * sizeof(float) : 0;
+  const size_t sums =
+      g.form.zeros ? align_up(g.m * g.form.groups() * sizeof(float), kAlignment) : 0;
+  return sums + (g.form.bits == 4 && g.form.k != 0
+                     ? g.m * integer_words(g.form.k, g.form.group_rows()) * sizeof(uint32_t)
+                     : 0);
 }
 
 void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
   if (g.m == 0 || g.form.n == 0) return;
-  const BitsKernel kernel = HWY_DYNAMIC_DISPATCH(get_bits_kernel)();
+  const auto [plain, by_integers] = HWY_DYNAMIC_DISPATCH(get_bits_kernels)();
+  const bool whole = g.form.bits == 4 && g.form.k != 0 && g.form.k <= kMostExact && by_integers;
+  const BitsKernel kernel = whole ? *by_integers : plain;
   const TileKernel finisher = tile_kernel();
   const size_t groups = g.form.groups(), panel = panel_bytes(g.form);
   float* row_sums = g.form.zeros ? reinterpret_cast<float*>(scratch) : nullptr;
@@ -276,6 +270,11 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
         row_sums[row * groups + i] =
             sum_of(g.a + row * g.lda + first, std::min(g.form.group_rows(), g.form.k - first));
       }
+  const size_t row_words = whole ? integer_words(g.form.k, g.form.group_rows()) : 0;
+  auto* integers = reinterpret_cast<uint32_t*>(
+      scratch + (row_sums ? align_up(g.m * groups * sizeof(float), kAlignment) : 0));
+  for (size_t row = 0; whole && row < g.m; ++row)
+    pack_integers(g.a + row * g.lda, g.form.k, g.form.group_rows(), integers + row * row_words);
   const RowTiles tiles(g.m, kernel.rows);
   const auto run = [&](size_t begin, size_t end) {
     alignas(64) float sums[kMaxBitsRows * kPanelColumns];
@@ -291,7 +290,9 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
                     .groups = groups,
                     .bits = g.form.bits,
                     .panel = g.packed_b + p * panel,
-                    .sums = sums});
+                    .sums = sums,
+                    .integers = integers + row * row_words,
+                    .integer_row = row_words});
         Tile tile;
         tile.rows = tiles.height(t);
         tile.columns = std::min(kPanelColumns, g.form.n - column);

@@ -5,7 +5,8 @@
 // The weights stay as small as they are stored until they are in registers, so that a few rows of A
 // cost what reading the codes costs. Rules of gemm.h hold: a result's bits depend neither on m, n
 // nor the number of threads. It is, group after group, scale * ((even + odd) - zero * sum of A),
-// where even and odd are chains of fused multiply-adds over every other k.
+// where even and odd are chains of fused multiply-adds over every other k. By 4 bits on a CPU with
+// VNNI it is the exact sum over a group of A as integers of 24 bits of its largest value there.
 //
 // packed: for each 32 columns, for each group: 32 scales, 32 zeros (where there are any), the codes
 //     8 bits: [k][32] signed bytes          4 bits: [k / 8][32] words of 8 codes, the first lowest

@@ -93,6 +93,25 @@ TEST(GemmBits, IsTheProductByWhatTheCodesStandFor) {
   });
 }
 
+TEST(GemmBits, SmallAndUndefinedValues) {
+  ThreadPool pool(1);
+  for_each_level([&] {
+    Trial trial(3, {96, 33, 4, 32, false}, false);
+    for (size_t i = 0; i < 96; ++i) trial.a[i] = 0.0f;
+    for (size_t i = 32; i < 64; ++i) trial.a[99 + i] *= 1e-12f;  // a group of its own scale
+    trial.a[2 * 99 + 40] = NAN;
+    const auto c = trial.run(3, pool);
+    for (size_t j = 0; j < 33; ++j) {
+      EXPECT_EQ(c[j], std::max(trial.bias[j], 0.0f));
+      long double sum = trial.bias[j];
+      for (size_t k = 0; k < 96; ++k) sum += trial.a[99 + k] * trial.weight(k, j);
+      EXPECT_NEAR(c[35 + j], std::max(sum, 0.0L), 1e-5);
+    }
+    trial.bias.assign(33, 100.0f);  // a maximum with 0 may lose a NaN, a sum does not
+    EXPECT_FALSE(trial.run(3, pool)[70] > 0);
+  });
+}
+
 TEST(GemmBits, SameBitsForEveryBatchAndThreadCount) {
   ThreadPool one(1), three(3);
   for (const BitsForm form : {BitsForm{288, 517, 4, 32, true}, BitsForm{288, 517, 8, 0, true}}) {
