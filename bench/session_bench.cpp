@@ -1,8 +1,6 @@
-// What a session costs beside its kernels: opening an archive, its first result, binding new
-// shapes, a step, and sharing the machine. Run by `./dev bench session`, or `session_bench
-// ARCHIVE.holo`: without an archive the parts that need one are left out.
-#include <sys/resource.h>
-
+// What a session costs beside its kernels: binding new shapes, a step, and sharing the machine. Run
+// by `./dev bench session`, or `session_bench ARCHIVE.holo` for the latter. Opening and first
+// results are hologram-first-result's.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +13,6 @@
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
 #include "support/aligned.h"
-#include "support/file.h"
 
 namespace hologram::bench {
 namespace {
@@ -103,12 +100,6 @@ void measure_binding(const char* op) {
               static_cast<unsigned long long>(session.bindings_made()));
 }
 
-long minor_faults() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_minflt;
-}
-
 std::vector<Value> inputs_of(const Session& session) {
   std::vector<Value> inputs;
   for (const auto& port : session.inputs()) {
@@ -120,73 +111,12 @@ std::vector<Value> inputs_of(const Session& session) {
   return inputs;
 }
 
-// Maps of the archive's file, and fresh memory, touched page by page: what a fault of each costs.
-struct FaultCost {
-  double file, anonymous;  // microseconds
-};
-FaultCost fault_cost(const char* path) {
-  const auto touch = [](std::span<std::byte> bytes, bool write) {
-    volatile std::byte* at = bytes.data();
-    const auto pass = [&] {
-      for (size_t i = 0; i < bytes.size(); i += 4096)
-        if (write)
-          at[i] = std::byte{1};
-        else
-          (void)at[i];
-    };
-    const long before = minor_faults();
-    const double first = microseconds(pass);
-    const long faults = minor_faults() - before;
-    return (first - microseconds(pass)) / static_cast<double>(std::max(1L, faults));
-  };
-  const FileMap map = must(FileMap::open(path));
-  const auto bytes = map.bytes();
-  AlignedBytes fresh = must(AlignedBytes::allocate(16 << 20));
-  return {touch({const_cast<std::byte*>(bytes.data()), bytes.size()}, false),
-          touch(fresh.bytes(), true)};
-}
-
-// How long a first result takes beside a later one, without the page faults that neither has to
-// answer for. In a process of its own: the pool's threads start with it.
 void measure_archive(const char* path) {
-  const FaultCost cost = fault_cost(path);
-  std::optional<archive::Archive> archive;
-  std::optional<Session> session;
-  const long at_start = minor_faults();
-  const double map = microseconds([&] { archive = must(archive::Archive::open(path)); });
-  const long before_load = minor_faults();
-  const double load = microseconds([&] { session = must(Session::open(*archive)); });
-  const long opened = minor_faults();
-  const double first_open = map + load;
-  const std::vector<Value> inputs = inputs_of(*session);
-  const long before = minor_faults();
-  const double threads_start =
-      microseconds([&] { ThreadPool::shared().parallel_for(2, 1, [](size_t, size_t) {}); });
-  const long before_check = minor_faults();
-  const double check = microseconds([&] { must(archive->verify()); });
-  const long before_run = minor_faults();
-  const double first_run = microseconds([&] { must(session->run(inputs)); });
-  const long after = minor_faults();
-  const Times later = times_of(10, [&] { must(session->run(inputs)); });
-  const Times open = times_of(200, [&] { must(Session::open(path)); });
-  const double first = first_open + threads_start + check + first_run;
-  // Faults of maps are the cheaper ones: to count all as such is to be strict.
-  const double faults = static_cast<double>(after - before) * std::min(cost.file, cost.anonymous);
-  std::printf(
-      "open       %s: first %.0f us (archive %.0f with %ld faults, session %.0f with %ld), then "
-      "best "
-      "%.0f us (median %.0f)\n",
-      path, first_open, map, before_load - at_start, load, opened - before_load, open.best,
-      open.median);
-  std::printf(
-      "first      threads %.2f ms, check %.2f ms (%ld faults), run %.2f ms (%ld faults); a fault "
-      "%.2f us of a file, %.2f us of fresh memory\n",
-      threads_start / 1e3, check / 1e3, before_run - before_check, first_run / 1e3,
-      after - before_run, cost.file, cost.anonymous);
-  std::printf("later      best %.1f ms (median %.1f)\n", later.best / 1e3, later.median / 1e3);
-  std::printf(
-      "first result, opening included: %.2f of a later run, %.2f without its %.1f ms of faults\n",
-      first / later.median, (first - faults) / later.median, faults / 1e3);
+  const Session session = must(Session::open(path));
+  const std::vector<Value> inputs = inputs_of(session);
+  must(session.run(inputs));
+  const Times later = times_of(10, [&] { must(session.run(inputs)); });
+  std::printf("run        best %.1f ms (median %.1f)\n", later.best / 1e3, later.median / 1e3);
 
   // Throughput: one session at a time, and four at once.
   const auto runs_per_second = [&](int threads, int runs) {
@@ -194,7 +124,7 @@ void measure_archive(const char* path) {
       std::vector<std::thread> workers;
       for (int t = 0; t < threads; ++t)
         workers.emplace_back([&] {
-          for (int i = 0; i < runs; ++i) must(session->run(inputs));
+          for (int i = 0; i < runs; ++i) must(session.run(inputs));
         });
       for (std::thread& worker : workers) worker.join();
     });

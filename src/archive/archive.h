@@ -7,6 +7,8 @@
 //   3. table      one 48-byte entry a section: u32 kind, u32 zero, u64 offset, u64 size, u64 how
 //                 many of its first bytes are hashed (0: all), XXH3-128 of those (beyond 1 MiB: of
 //                 the XXH3-128s of their blocks of 1 MiB)
+//                 The constants' hashes of blocks are a section of their own, so that a run can
+//                 check each block just before it first reads it
 //   4. weights    where constants are stored as HoloTensor fragments (compile --weights): a `.ht`
 //                 file as the last section, behind the table. Its directory is hashed here, each
 //                 fragment has a hash of its own
@@ -29,7 +31,14 @@
 namespace hologram::archive {
 
 inline constexpr uint32_t kVersion = 2;
-enum class SectionKind : uint32_t { plan = 1, constants = 2, kernels = 3, weights = 4, code = 5 };
+enum class SectionKind : uint32_t {
+  plan = 1,
+  constants = 2,
+  kernels = 3,
+  weights = 4,
+  code = 5,
+  hashes = 6
+};
 
 struct Section {
   SectionKind kind;
@@ -57,6 +66,11 @@ class Archive {
   // The hashes that opening left out, on all threads of the pool. Once an archive: later calls only
   // look up the answer. Safe from any thread.
   Status verify(ThreadPool& threads = ThreadPool::shared()) const;
+  // The same of part of the constants alone; bytes that are none of them need no check. `release`:
+  // pages that this brings in are let go of again, for bytes of which little will be read.
+  Status verify(std::span<const std::byte> part, ThreadPool& threads, bool release) const;
+  // Whether verify() has passed.
+  bool is_verified() const;
 
   const Model& model() const { return *model_; }
   std::span<const std::byte> constants() const { return constants_; }

@@ -38,7 +38,10 @@ inline uint64_t header_hash(const Header& header) {
 // What an entry's hash is of: up to kHashBlock bytes themselves, beyond that the hashes of its
 // blocks, so that large sections can be hashed by many threads.
 inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
+constexpr uint64_t block_count(uint64_t bytes) { return (bytes + kHashBlock - 1) / kHashBlock; }
 Hash128 section_hash(std::span<const std::byte> bytes);
+// The hashes of the blocks; none of what is one block.
+std::vector<Hash128> block_hashes(std::span<const std::byte> bytes);
 
 // Sections that opening leaves to Archive::verify(): large ones that nothing reads before a run.
 constexpr bool is_verified_later(SectionKind kind) { return kind == SectionKind::constants; }

@@ -85,12 +85,14 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
   archive.owner_ = std::move(owner);
   archive.trusted_ = options.trusted;
   archive.unverified_ = std::make_shared<Unverified>();
+  std::span<const std::byte> hashes;
   for (const Entry& entry : entries) {
     auto section = bytes.subspan(entry.offset, std::min(entry.size, bytes.size() - entry.offset));
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
     if (entry.kind == SectionKind::code) archive.code_.push_back(section);
     if (entry.kind == SectionKind::weights) archive.weights_ = section;
+    if (entry.kind == SectionKind::hashes) hashes = section;
     if (is_verified_later(entry.kind)) archive.unverified_->add(entry.kind, section, entry.hash);
     if (entry.kind != SectionKind::plan) continue;
     // No writer shares tables, and each takes four bytes at least: more visits are a trap.
@@ -99,6 +101,7 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
     if (!VerifyModelBuffer(verifier)) return fail(ErrorCode::corrupt, "the plan is malformed");
     archive.model_ = GetModel(section.data());
   }
+  if (!hashes.empty()) HOLOGRAM_CHECK(archive.unverified_->set_blocks(hashes));
   if (!archive.model_) return fail(ErrorCode::corrupt, "the archive has no plan");
   HOLOGRAM_CHECK(check(*archive.model_, archive.constants_.size(), !archive.weights_.empty()));
   return archive;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -15,10 +16,14 @@ class Unverified {
   void add(SectionKind kind, std::span<const std::byte> bytes, const Hash128& hash) {
     parts_.push_back({kind, bytes, hash});
   }
+  // The hashes of the blocks of the constants; `hashes` is a section that has been checked.
+  Status set_blocks(std::span<const std::byte> hashes);
   // The sections lie in a map of a file: pages that checking has brought in are let go, so that
   // only what a run reads stays in the process.
   void set_mapped() { mapped_ = true; }
   Status verify(ThreadPool& threads);
+  Status verify(std::span<const std::byte> bytes, ThreadPool& threads, bool release);
+  bool is_passed() const { return passed_.load(std::memory_order_acquire); }
 
  private:
   struct Part {
@@ -26,7 +31,15 @@ class Unverified {
     std::span<const std::byte> bytes;
     Hash128 hash;
   };
+  // The first of the blocks [begin, end) that is damaged gives the error.
+  Status verify_blocks(size_t begin, size_t end, ThreadPool& threads, bool release);
+  static std::unexpected<Error> damaged(SectionKind kind);
+
   std::vector<Part> parts_;
+  // Of the constants; empty where they are one block or an older archive has no such section.
+  std::vector<Hash128> blocks_;
+  std::span<const std::byte> in_blocks_;
+  std::unique_ptr<std::atomic<bool>[]> block_passed_;
   bool mapped_ = false;
   std::atomic<bool> passed_ = false;
   std::mutex mutex_;  // guards `failed_`; held while checking, so that it is done once

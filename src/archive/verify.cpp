@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 
 #include "archive/unverified.h"
 
@@ -10,7 +12,7 @@ namespace {
 
 // Takes the whole pages of `part`, which lies in a map of a file, out of this process; they are
 // there again when next used. Other memory would lose its content.
-void release(std::span<const std::byte> part) {
+void release_pages(std::span<const std::byte> part) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(part.data());
   const uintptr_t first = (begin + page - 1) / page * page;
@@ -18,15 +20,18 @@ void release(std::span<const std::byte> part) {
   if (first < past) (void)madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
 }
 
+std::span<const std::byte> block_of(std::span<const std::byte> bytes, size_t index) {
+  const size_t begin = index * kHashBlock;
+  return bytes.subspan(begin, std::min<size_t>(kHashBlock, bytes.size() - begin));
+}
+
 Hash128 hash_of(std::span<const std::byte> bytes, ThreadPool* threads, bool mapped) {
   if (bytes.size() <= kHashBlock) return hash128(bytes);
-  std::vector<Hash128> blocks((bytes.size() + kHashBlock - 1) / kHashBlock);
+  std::vector<Hash128> blocks(block_count(bytes.size()));
   const auto hash_blocks = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const auto block = bytes.subspan(i * kHashBlock,
-                                       std::min<size_t>(kHashBlock, bytes.size() - i * kHashBlock));
-      blocks[i] = hash128(block);
-      if (mapped) release(block);
+      blocks[i] = hash128(block_of(bytes, i));
+      if (mapped) release_pages(block_of(bytes, i));
     }
   };
   if (threads)
@@ -40,19 +45,84 @@ Hash128 hash_of(std::span<const std::byte> bytes, ThreadPool* threads, bool mapp
 
 Hash128 section_hash(std::span<const std::byte> bytes) { return hash_of(bytes, nullptr, false); }
 
+std::vector<Hash128> block_hashes(std::span<const std::byte> bytes) {
+  if (bytes.size() <= kHashBlock) return {};
+  std::vector<Hash128> hashes(block_count(bytes.size()));
+  for (size_t i = 0; i < hashes.size(); ++i) hashes[i] = hash128(block_of(bytes, i));
+  return hashes;
+}
+
+std::unexpected<Error> Unverified::damaged(SectionKind kind) {
+  return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(kind));
+}
+
+Status Unverified::set_blocks(std::span<const std::byte> hashes) {
+  for (const Part& part : parts_) {
+    if (part.kind != SectionKind::constants) continue;
+    if (part.bytes.size() <= kHashBlock ||
+        hashes.size() != block_count(part.bytes.size()) * sizeof(Hash128) ||
+        hash128(hashes) != part.hash)
+      return damaged(SectionKind::hashes);
+    blocks_.resize(block_count(part.bytes.size()));
+    std::memcpy(blocks_.data(), hashes.data(), hashes.size());
+    block_passed_ = std::make_unique<std::atomic<bool>[]>(blocks_.size());
+    in_blocks_ = part.bytes;
+    return {};
+  }
+  return damaged(SectionKind::hashes);
+}
+
+Status Unverified::verify_blocks(size_t begin, size_t end, ThreadPool& threads, bool release) {
+  std::atomic<bool> good = true;
+  const auto check = [&](size_t from, size_t to) {
+    for (size_t i = begin + from; i < begin + to; ++i) {
+      if (block_passed_[i].load(std::memory_order_acquire)) continue;
+      if (hash128(block_of(in_blocks_, i)) != blocks_[i])
+        good.store(false, std::memory_order_relaxed);
+      else
+        block_passed_[i].store(true, std::memory_order_release);
+      if (release && mapped_) release_pages(block_of(in_blocks_, i));
+    }
+  };
+  threads.parallel_for(end - begin, 1, check, Schedule::dynamic);
+  if (!good) return damaged(SectionKind::constants);
+  return {};
+}
+
 Status Unverified::verify(ThreadPool& threads) {
-  if (passed_.load(std::memory_order_acquire)) return {};
+  if (is_passed()) return {};
   std::lock_guard lock(mutex_);
   if (!failed_) return failed_;
   if (passed_.load(std::memory_order_relaxed)) return {};
-  for (const Part& part : parts_)
-    if (hash_of(part.bytes, &threads, mapped_) != part.hash)
-      return failed_ = fail(ErrorCode::corrupt, "section {} is damaged",
-                            static_cast<uint32_t>(part.kind));
+  for (const Part& part : parts_) {
+    if (part.bytes.data() == in_blocks_.data() && !blocks_.empty()) {
+      failed_ = verify_blocks(0, blocks_.size(), threads, true);
+    } else if (hash_of(part.bytes, &threads, mapped_) != part.hash) {
+      failed_ = damaged(part.kind);
+    }
+    if (!failed_) return failed_;
+  }
   passed_.store(true, std::memory_order_release);
   return {};
 }
 
+Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads, bool release) {
+  if (bytes.empty() || is_passed()) return {};
+  if (blocks_.empty()) return verify(threads);
+  const std::less_equal<> not_after;
+  if (!not_after(in_blocks_.data(), bytes.data()) ||
+      !not_after(bytes.data() + bytes.size(), in_blocks_.data() + in_blocks_.size()))
+    return {};
+  const auto offset = static_cast<size_t>(bytes.data() - in_blocks_.data());
+  size_t begin = offset / kHashBlock, end = (offset + bytes.size() - 1) / kHashBlock + 1;
+  while (begin < end && block_passed_[begin].load(std::memory_order_acquire)) ++begin;
+  return begin == end ? Status() : verify_blocks(begin, end, threads, release);
+}
+
 Status Archive::verify(ThreadPool& threads) const { return unverified_->verify(threads); }
+Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads, bool release) const {
+  return unverified_->verify(part, threads, release);
+}
+bool Archive::is_verified() const { return unverified_->is_passed(); }
 
 }  // namespace hologram::archive

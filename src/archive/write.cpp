@@ -52,6 +52,12 @@ Result<std::vector<std::byte>> write(ModelT& model,
     entries.push_back({SectionKind::code, 0, offset, section.size(), 0, {}});
     end = offset + section.size();
   }
+  if (constant_bytes > kHashBlock) {
+    const uint64_t offset = align_up(end, kAlignment);
+    entries.push_back(
+        {SectionKind::hashes, 0, offset, block_count(constant_bytes) * sizeof(Hash128), 0, {}});
+    end = offset + entries.back().size;
+  }
   const uint64_t constants_offset = align_up(end, kConstantsAlignment);
   const uint64_t table_offset = align_up(constants_offset + constant_bytes, kAlignment);
   const bool has_weights = !weights.bytes.empty();
@@ -73,6 +79,10 @@ Result<std::vector<std::byte>> write(ModelT& model,
   if (has_weights)
     std::memcpy(bytes.data() + weights_offset, weights.bytes.data(), weights.bytes.size());
 
+  const auto hashes = block_hashes(std::span(bytes).subspan(constants_offset, constant_bytes));
+  for (const Entry& entry : entries)
+    if (entry.kind == SectionKind::hashes)
+      std::memcpy(bytes.data() + entry.offset, hashes.data(), entry.size);
   for (Entry& entry : entries)
     entry.hash = section_hash(std::span(bytes).subspan(entry.offset, entry.hashed_bytes()));
   std::memcpy(bytes.data() + table_offset, entries.data(), entries.size() * sizeof(Entry));

@@ -26,6 +26,8 @@ const char* name_of(archive::SectionKind kind) {
       return "native code";
     case archive::SectionKind::weights:
       return "weights";
+    case archive::SectionKind::hashes:
+      return "hashes";
   }
   return "other";
 }

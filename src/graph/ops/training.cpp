@@ -16,6 +16,9 @@ Status optimiser_types(InferContext& c, size_t groups) {
                 "{} tensors after R and T; {} belong to each optimised one", c.input_count() - 2,
                 groups);
   const size_t tensors = (c.input_count() - 2) / groups;
+  if (c.output_count() != tensors * (groups - 1))
+    return fail(ErrorCode::invalid_argument, "{} outputs; {} optimised tensors have {}",
+                c.output_count(), tensors, tensors * (groups - 1));
   for (size_t i = 0; i < c.output_count(); ++i)
     if (c.wants(i)) c.set_type(i, c.type(2 + i % tensors));
   return {};

@@ -1,5 +1,4 @@
 // If, Loop, Scan and SequenceMap: plans inside plans.
-#include <cstring>
 #include <limits>
 
 #include "runtime/session/frame.h"
@@ -28,7 +27,9 @@ Status run_if(Frame& frame, const LoadedStep& step, RunContext& context) {
       const uint32_t id = branch->plan().outputs[i];
       // What the branch only passes on may lie in memory that is used again before it is read.
       if (branch->plan().values[id].storage == archive::Storage::capture) {
-        HOLOGRAM_TRY(frame.value(step.outputs[i]), branch->value(id).clone());
+        BlockPool& pool = frame.control(step).pool;
+        HOLOGRAM_TRY(Value copy, pool.copy(branch->value(id)));
+        frame.value(step.outputs[i]) = std::move(copy);
       } else {
         frame.value(step.outputs[i]) = branch->value(id);
       }
@@ -36,19 +37,6 @@ Status run_if(Frame& frame, const LoadedStep& step, RunContext& context) {
     return {};
   }
   return fail(ErrorCode::corrupt, "no branch '{}'", name);
-}
-
-// Copies `rows` runs of `run` elements, `from_step` and `to_step` elements apart.
-void copy_rows(const Tensor& from, int64_t from_at, int64_t from_step, const Tensor& to,
-               int64_t to_at, int64_t to_step, int64_t rows, int64_t run) {
-  if (run == 0) return;
-  const int64_t size = from.dtype == DType::string ? 0 : size_of(from.dtype);
-  for (int64_t row = 0; row < rows; ++row, from_at += from_step, to_at += to_step) {
-    if (size == 0)
-      std::copy_n(from.as<std::string>() + from_at, run, to.as<std::string>() + to_at);
-    else
-      std::memcpy(to.data + to_at * size, from.data + from_at * size, run * size);
-  }
 }
 
 // The shape a body's output has where no iteration made one.
@@ -59,53 +47,27 @@ Dims known_dims(const PortInfo& port) {
   return dims;
 }
 
-Status check_addressable(DType dtype) {
-  if (dtype == DType::string || size_of(dtype) > 0) return {};
-  return fail(ErrorCode::unsupported, "scan inputs and outputs of type {}", name_of(dtype));
-}
-
-// The parts one after another along a new axis, the last one first where `reversed`. Places for
-// `length` parts; those without a part are zero (strings: empty).
-Result<Value> stack(const std::vector<Value>& parts, const PortInfo& port, int64_t given_axis = 0,
-                    bool reversed = false, size_t length = 0) {
-  Dims dims = parts.empty() ? known_dims(port) : parts[0].tensor.dims;
-  for (const Value& part : parts)
-    if (!part.is_tensor() || !(part.tensor.dims == dims))
-      return fail(ErrorCode::shape_mismatch, "scan outputs of different shapes");
-  if (dims.rank() == kernels::kMaxRank)
-    return fail(ErrorCode::unsupported, "a scan output of rank {}", dims.rank() + 1);
-  HOLOGRAM_CHECK(check_addressable(port.dtype));
-  HOLOGRAM_TRY(const size_t axis, kernels::normalise_axis(given_axis, dims.rank() + 1));
-  length = std::max(length, parts.size());
-  const int64_t outer = dims.product(0, axis), run = dims.product(axis, dims.rank());
-  dims.insert(axis, static_cast<int64_t>(length));
-  HOLOGRAM_TRY(Tensor result, Tensor::allocate(port.dtype, dims));
-  if (length > parts.size() && port.dtype != DType::string && result.bytes() > 0)
-    std::memset(result.data, 0, result.bytes());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const size_t place = reversed ? parts.size() - 1 - i : i;
-    copy_rows(parts[i].tensor, 0, run, result, static_cast<int64_t>(place) * run,
-              static_cast<int64_t>(length) * run, outer, run);
-  }
-  return Value(std::move(result));
+// What is collected becomes the step's output `index`, in the frame's memory.
+Status finish(const Stack& stack, Frame& frame, const LoadedStep& step, size_t index,
+              Stack::Form form) {
+  const uint32_t id = step.outputs[index];
+  HOLOGRAM_TRY(Tensor result, stack.finish(form, [&](DType dtype, const Dims& dims) {
+    return frame.allocate(id, dtype, dims);
+  }));
+  frame.value(id) = Value(std::move(result));
+  return {};
 }
 
 // Element `index` along an axis, without that axis.
-Result<Tensor> element(const Tensor& of, size_t axis, int64_t index) {
+Result<Tensor> element(BlockPool& pool, const Tensor& of, size_t axis, int64_t index) {
   HOLOGRAM_CHECK(check_addressable(of.dtype));
   Dims dims = of.dims;
   const int64_t outer = dims.product(0, axis), run = dims.product(axis + 1, dims.rank());
   const int64_t length = dims[axis];
   dims.erase(axis);
-  HOLOGRAM_TRY(Tensor result, Tensor::allocate(of.dtype, dims));
+  HOLOGRAM_TRY(Tensor result, pool.take(of.dtype, dims));
   copy_rows(of, index * run, length * run, result, 0, run, outer, run);
   return result;
-}
-
-// A value that the next run of the body leaves alone. Elements of sequences own their memory.
-Result<Value> kept(const Value& value) {
-  if (value.is_sequence()) return value;
-  return value.clone();
 }
 
 Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
@@ -129,40 +91,44 @@ Status run_loop(Frame& frame, const LoadedStep& step, RunContext& context) {
   if (plan.inputs.size() < 2 || plan.outputs.empty())
     return fail(ErrorCode::corrupt, "a loop body without counter and condition");
   const size_t carried = plan.inputs.size() - 2, scans = plan.outputs.size() - 1 - carried;
-  std::vector<Value> state;
-  for (size_t i = 0; i < carried; ++i) state.push_back(input(2 + i));
-  std::vector<std::vector<Value>> collected(scans);
-  HOLOGRAM_TRY(Tensor counter, Tensor::allocate(DType::i64, {}));
-  HOLOGRAM_TRY(Tensor proceed, Tensor::allocate(DType::boolean, {}));
+  ControlState& kept = frame.control(step);
+  kept.clear();
+  for (size_t i = 0; i < carried; ++i) kept.carried.push_back(input(2 + i));
+  ControlState::begin(kept.collected, scans);
+  HOLOGRAM_TRY(const Tensor counter, kept.pool.take(DType::i64, {}));
+  HOLOGRAM_TRY(const Tensor proceed, kept.pool.take(DType::boolean, {}));
   for (int64_t trip = 0; trip < trips && going; ++trip) {
+    HOLOGRAM_CHECK(context.count_step());
     *counter.as<int64_t>() = trip;
     *proceed.as<bool>() = going;
     body->value(plan.inputs[0]) = Value(counter);
     body->value(plan.inputs[1]) = Value(proceed);
-    for (size_t i = 0; i < carried; ++i) body->value(plan.inputs[2 + i]) = state[i];
+    for (size_t i = 0; i < carried; ++i) body->value(plan.inputs[2 + i]) = kept.carried[i];
     const Turn turn(context, trip);
     HOLOGRAM_CHECK(body->run(context));
     HOLOGRAM_TRY(going, condition(body->value(plan.outputs[0])));
     // The next iteration uses the body's memory again.
     for (size_t i = 0; i < carried; ++i) {
-      HOLOGRAM_TRY(state[i], kept(body->value(plan.outputs[1 + i])));
+      HOLOGRAM_TRY(Value copy, kept.pool.copy(body->value(plan.outputs[1 + i])));
+      kept.carried[i] = std::move(copy);
     }
-    for (size_t i = 0; i < scans; ++i) {
-      HOLOGRAM_TRY(Value part, body->value(plan.outputs[1 + carried + i]).clone());
-      collected[i].push_back(std::move(part));
-    }
+    for (size_t i = 0; i < scans; ++i)
+      HOLOGRAM_CHECK(kept.collected[i].add(body->value(plan.outputs[1 + carried + i])));
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (i < carried) {
-      frame.value(step.outputs[i]) = step.inputs.size() > 2 + i ? state[i] : Value();
-      if (!state[i].tensor.owner && state[i].is_tensor()) {  // no iteration ran
-        HOLOGRAM_TRY(frame.value(step.outputs[i]), state[i].clone());
+      Value last = step.inputs.size() > 2 + i ? kept.carried[i] : Value();
+      if (last.is_tensor() && !last.tensor.owner) {  // no iteration ran
+        HOLOGRAM_TRY(last, kept.pool.copy(last));
       }
+      frame.value(step.outputs[i]) = std::move(last);
     } else {
-      HOLOGRAM_TRY(frame.value(step.outputs[i]),
-                   stack(collected[i - carried], plan.output_ports[1 + i]));
+      const PortInfo& port = plan.output_ports[1 + i];
+      HOLOGRAM_CHECK(finish(kept.collected[i - carried], frame, step, i,
+                            {.dtype = port.dtype, .empty = known_dims(port)}));
     }
   }
+  kept.clear();
   return {};
 }
 
@@ -171,43 +137,46 @@ int64_t listed(const LoadedStep& step, std::string_view name, size_t index) {
   return index < list.size() ? list[index] : 0;
 }
 
-// One scan: states become their last values, `collected` what the body gave in each iteration.
-Status scan_once(Frame& body, const LoadedStep& step, RunContext& context,
-                 std::vector<Value>& states, std::span<const Tensor> scanned, int64_t limit,
-                 std::vector<std::vector<Value>>& collected) {
+// One scan of kept.scanned: kept.carried become their last values, kept.collected what the body
+// gave in each iteration.
+Status scan_once(Frame& body, const LoadedStep& step, RunContext& context, ControlState& kept,
+                 int64_t limit) {
   const LoadedPlan& plan = body.plan();
-  std::vector<size_t> axes;
+  const size_t states = kept.carried.size();
+  kept.axes.clear();
   int64_t length = -1;
-  for (size_t i = 0; i < scanned.size(); ++i) {
-    HOLOGRAM_TRY(const size_t axis, kernels::normalise_axis(listed(step, "scan_input_axes", i),
-                                                            scanned[i].dims.rank()));
-    if (length >= 0 && scanned[i].dims[axis] != length)
-      return fail(ErrorCode::shape_mismatch, "scan inputs of length {} and {}", length,
-                  scanned[i].dims[axis]);
-    length = scanned[i].dims[axis];
-    axes.push_back(axis);
+  for (size_t i = 0; i < kept.scanned.size(); ++i) {
+    const Dims& dims = kept.scanned[i].dims;
+    HOLOGRAM_TRY(const size_t axis,
+                 kernels::normalise_axis(listed(step, "scan_input_axes", i), dims.rank()));
+    if (length >= 0 && dims[axis] != length)
+      return fail(ErrorCode::shape_mismatch, "scan inputs of length {} and {}", length, dims[axis]);
+    length = dims[axis];
+    kept.axes.push_back(axis);
   }
   if (limit >= 0) {
     if (limit > length)
       return fail(ErrorCode::out_of_range, "sequence length {} of {}", limit, length);
     length = limit;
   }
+  ControlState::begin(kept.collected, plan.outputs.size() - states);
   for (int64_t trip = 0; trip < length; ++trip) {
-    for (size_t i = 0; i < states.size(); ++i) body.value(plan.inputs[i]) = states[i];
-    for (size_t i = 0; i < scanned.size(); ++i) {
+    HOLOGRAM_CHECK(context.count_step());
+    for (size_t i = 0; i < states; ++i) body.value(plan.inputs[i]) = kept.carried[i];
+    for (size_t i = 0; i < kept.scanned.size(); ++i) {
       const bool backward = listed(step, "scan_input_directions", i) == 1;
-      HOLOGRAM_TRY(Tensor part, element(scanned[i], axes[i], backward ? length - 1 - trip : trip));
-      body.value(plan.inputs[states.size() + i]) = Value(std::move(part));
+      HOLOGRAM_TRY(Tensor part, element(kept.pool, kept.scanned[i], kept.axes[i],
+                                        backward ? length - 1 - trip : trip));
+      body.value(plan.inputs[states + i]) = Value(std::move(part));
     }
     const Turn turn(context, trip);
     HOLOGRAM_CHECK(body.run(context));
-    for (size_t i = 0; i < states.size(); ++i) {
-      HOLOGRAM_TRY(states[i], body.value(plan.outputs[i]).clone());
+    for (size_t i = 0; i < states; ++i) {
+      HOLOGRAM_TRY(Value copy, kept.pool.copy(body.value(plan.outputs[i])));
+      kept.carried[i] = std::move(copy);
     }
-    for (size_t i = 0; i < collected.size(); ++i) {
-      HOLOGRAM_TRY(Value part, body.value(plan.outputs[states.size() + i]).clone());
-      collected[i].push_back(std::move(part));
-    }
+    for (size_t i = 0; i < kept.collected.size(); ++i)
+      HOLOGRAM_CHECK(kept.collected[i].add(body.value(plan.outputs[states + i])));
   }
   return {};
 }
@@ -226,35 +195,43 @@ Status run_batched_scan(Frame& frame, const LoadedStep& step, RunContext& contex
   const Tensor* lengths = step.inputs[0] == kNoValue ? nullptr : &input(0);
   if (lengths && (lengths->dtype != DType::i64 || lengths->count() != batch))
     return fail(ErrorCode::shape_mismatch, "sequence_lens must be {} i64", batch);
-  std::vector<std::vector<Value>> results(plan.outputs.size());
+  ControlState& kept = frame.control(step);
+  ControlState::begin(kept.batches, plan.outputs.size());
   for (int64_t b = 0; b < batch; ++b) {
-    std::vector<Value> states;
-    std::vector<Tensor> scanned;
+    kept.carried.clear();
+    kept.scanned.clear();
     for (size_t i = 1; i < step.inputs.size(); ++i) {
-      HOLOGRAM_TRY(Tensor part, element(input(i), 0, b));
+      HOLOGRAM_TRY(Tensor part, element(kept.pool, input(i), 0, b));
       if (i - 1 < state_count)
-        states.emplace_back(std::move(part));
+        kept.carried.emplace_back(std::move(part));
       else
-        scanned.push_back(std::move(part));
+        kept.scanned.push_back(std::move(part));
     }
     const int64_t limit = lengths ? lengths->as<int64_t>()[b] : longest;
     if (limit < 0) return fail(ErrorCode::out_of_range, "sequence length {}", limit);
-    std::vector<std::vector<Value>> collected(plan.outputs.size() - state_count);
     const Turn turn(context, b);
-    HOLOGRAM_CHECK(scan_once(body, step, context, states, scanned, limit, collected));
+    HOLOGRAM_CHECK(scan_once(body, step, context, kept, limit));
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (i < state_count) {
-        results[i].push_back(std::move(states[i]));
+        HOLOGRAM_CHECK(kept.batches[i].add(kept.carried[i]));
         continue;
       }
-      HOLOGRAM_TRY(Value row, stack(collected[i - state_count], plan.output_ports[i], 0, false,
-                                    static_cast<size_t>(longest)));
-      results[i].push_back(std::move(row));
+      const PortInfo& port = plan.output_ports[i];
+      HOLOGRAM_TRY(Tensor row,
+                   kept.collected[i - state_count].finish(
+                       {.dtype = port.dtype,
+                        .empty = known_dims(port),
+                        .length = static_cast<size_t>(longest)},
+                       [&](DType dtype, const Dims& dims) { return kept.pool.take(dtype, dims); }));
+      HOLOGRAM_CHECK(kept.batches[i].add(Value(std::move(row))));
     }
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    HOLOGRAM_TRY(frame.value(step.outputs[i]), stack(results[i], plan.output_ports[i]));
+    const PortInfo& port = plan.output_ports[i];
+    HOLOGRAM_CHECK(
+        finish(kept.batches[i], frame, step, i, {.dtype = port.dtype, .empty = known_dims(port)}));
   }
+  kept.clear();
   return {};
 }
 
@@ -271,28 +248,32 @@ Status run_scan(Frame& frame, const LoadedStep& step, RunContext& context) {
   for (size_t i = first; i < step.inputs.size(); ++i)
     if (step.inputs[i] == kNoValue || !frame.value(step.inputs[i]).is_tensor())
       return fail(ErrorCode::corrupt, "input {} of a scan is no tensor", i);
+  ControlState& kept = frame.control(step);
+  kept.clear();
   if (batched) return run_batched_scan(frame, step, context, *body, state_count);
-  std::vector<Value> states;
-  std::vector<Tensor> scanned;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const Value& value = frame.value(step.inputs[i]);
     if (i < state_count)
-      states.push_back(value);
+      kept.carried.push_back(value);
     else
-      scanned.push_back(value.tensor);
+      kept.scanned.push_back(value.tensor);
   }
-  std::vector<std::vector<Value>> collected(plan.outputs.size() - state_count);
-  HOLOGRAM_CHECK(scan_once(*body, step, context, states, scanned, -1, collected));
+  HOLOGRAM_CHECK(scan_once(*body, step, context, kept, -1));
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (i < state_count) {
-      HOLOGRAM_TRY(frame.value(step.outputs[i]), states[i].clone());
+      HOLOGRAM_TRY(Value copy, kept.pool.copy(kept.carried[i]));
+      frame.value(step.outputs[i]) = std::move(copy);
       continue;
     }
     const size_t k = i - state_count;
-    HOLOGRAM_TRY(frame.value(step.outputs[i]),
-                 stack(collected[k], plan.output_ports[i], listed(step, "scan_output_axes", k),
-                       listed(step, "scan_output_directions", k) == 1));
+    const PortInfo& port = plan.output_ports[i];
+    HOLOGRAM_CHECK(finish(kept.collected[k], frame, step, i,
+                          {.dtype = port.dtype,
+                           .empty = known_dims(port),
+                           .axis = listed(step, "scan_output_axes", k),
+                           .reversed = listed(step, "scan_output_directions", k) == 1}));
   }
+  kept.clear();
   return {};
 }
 
@@ -303,8 +284,16 @@ Status run_sequence_map(Frame& frame, const LoadedStep& step, RunContext& contex
       step.inputs.empty() || !frame.value(step.inputs[0]).is_sequence())
     return fail(ErrorCode::corrupt, "a sequence map of other operands than its body");
   const size_t length = frame.value(step.inputs[0]).sequence->size();
-  std::vector<std::vector<Value>> results(step.outputs.size());
+  ControlState& kept = frame.control(step);
+  kept.sequences.resize(step.outputs.size());
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    frame.value(step.outputs[i]) = Value();  // its claim on the sequence ends here
+    auto& sequence = kept.sequences[i];
+    if (!sequence || sequence.use_count() > 1) sequence = std::make_shared<std::vector<Value>>();
+    sequence->clear();
+  }
   for (size_t at = 0; at < length; ++at) {
+    HOLOGRAM_CHECK(context.count_step());
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const Value& value = frame.value(step.inputs[i]);
       if (value.is_sequence() && value.sequence->size() != length)
@@ -314,13 +303,16 @@ Status run_sequence_map(Frame& frame, const LoadedStep& step, RunContext& contex
     }
     const Turn turn(context, static_cast<int64_t>(at));
     HOLOGRAM_CHECK(body->run(context));
-    for (size_t i = 0; i < results.size(); ++i) {
-      HOLOGRAM_TRY(Value part, body->value(plan.outputs[i]).clone());
-      results[i].push_back(std::move(part));
+    for (size_t i = 0; i < kept.sequences.size(); ++i) {
+      HOLOGRAM_TRY(Value part, kept.pool.copy(body->value(plan.outputs[i])));
+      kept.sequences[i]->push_back(std::move(part));
     }
   }
-  for (size_t i = 0; i < results.size(); ++i)
-    frame.value(step.outputs[i]) = Value(std::move(results[i]));
+  for (size_t i = 0; i < kept.sequences.size(); ++i) {
+    Value& result = frame.value(step.outputs[i]);
+    result.kind = Value::Kind::sequence;
+    result.sequence = kept.sequences[i];
+  }
   return {};
 }
 

@@ -77,6 +77,7 @@ Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   frame->values_ = plan.initial;
   frame->blocks_.resize(plan.values.size());
   frame->children_.resize(plan.child_frames);
+  frame->controls_.resize(plan.child_frames);
   return frame;
 }
 
@@ -118,6 +119,8 @@ void Frame::clear() {
   operands_.clear();
   for (std::unique_ptr<Frame>& child : children_)
     if (child) child->clear();
+  for (std::unique_ptr<ControlState>& control : controls_)
+    if (control) control->clear();
 }
 
 Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
@@ -162,6 +165,12 @@ Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   tensor.data = block->data();
   tensor.owner = block;
   return tensor;
+}
+
+ControlState& Frame::control(const LoadedStep& step) {
+  std::unique_ptr<ControlState>& control = controls_[step.first_frame];
+  if (!control) control = std::make_unique<ControlState>();
+  return *control;
 }
 
 Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
@@ -232,7 +241,23 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   return {};
 }
 
+Status Frame::verify(Ids ids, const RunContext& context, bool release) const {
+  for (uint32_t id : ids) {
+    if (id == kNoValue || plan_->values[id].storage != archive::Storage::constant) continue;
+    const Tensor& constant = values_[id].tensor;
+    if (constant.dtype != DType::string)
+      HOLOGRAM_CHECK(context.unverified->verify(std::span(constant.data, constant.bytes()),
+                                                *context.threads, release));
+  }
+  return {};
+}
+
 Status Frame::run_step(const LoadedStep& step, RunContext& context) {
+  if (context.unverified) {
+    HOLOGRAM_CHECK(verify(step.inputs, context, step.reads_part));
+    for (const LoadedSubplan& sub : step.subplans)
+      HOLOGRAM_CHECK(verify(sub.outer, context, false));
+  }
   if (step.program) return run_program(step, context);
   if (step.kernel) return run_kernel(step, context);
   return run_control(*this, step, context);
@@ -259,12 +284,13 @@ Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
 
 Status Frame::run(RunContext& context) {
   for (const LoadedStep& step : plan_->steps) {
+    HOLOGRAM_CHECK(context.count_step());
     Status status = context.profile ? run_timed(step, context) : run_step(step, context);
     if (!status)
       return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
     for (uint32_t id : step.release) values_[id] = Value();
   }
-  return {};
+  return context.unverified ? verify(plan_->outputs, context, false) : Status();
 }
 
 }  // namespace hologram::runtime

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/session/control_state.h"
 #include "runtime/session/loaded_plan.h"
 #include "runtime/session/weights.h"
 #include "support/aligned.h"
@@ -35,11 +36,23 @@ struct Profile {
 
 struct RunContext {
   ThreadPool* threads = nullptr;
+  // Until all of its constants have been checked: each is just before a step first reads it, while
+  // the caches hold it for the step. Null from then on.
+  const archive::Archive* unverified = nullptr;
   Scratch scratch;
   Profile* profile = nullptr;  // null: times are not taken
   // Which turn of which loops: random steps draw other numbers in each. 0 outside of loops and in
   // their first turns.
   uint64_t turn = 0;
+  // How many more steps and turns of loops the run may take.
+  uint64_t steps_left = ~uint64_t{0};
+
+  Status count_step() {
+    if (steps_left == 0)
+      return fail(ErrorCode::resource_exhausted, "the run takes more steps than it was allowed");
+    --steps_left;
+    return {};
+  }
 };
 
 // A turn of a loop, for as long as this lives.
@@ -79,10 +92,14 @@ class Frame {
   void clear();
   // Memory for a value that a step makes.
   Result<kernels::Tensor> allocate(uint32_t id, DType dtype, const kernels::Dims& dims);
+  // What a control step keeps between its turns and runs.
+  ControlState& control(const LoadedStep& step);
   // The frame of the `index`-th subplan of a step, with its captures set.
   Result<Frame*> child(const LoadedStep& step, size_t index);
 
  private:
+  // The constants among these values, and those that subplans capture, are as they were written.
+  Status verify(Ids ids, const RunContext& context, bool release) const;
   Status run_step(const LoadedStep& step, RunContext& context);
   Status run_timed(const LoadedStep& step, RunContext& context);
   Status run_program(const LoadedStep& step, RunContext& context);
@@ -97,7 +114,8 @@ class Frame {
   std::vector<kernels::Value> values_;
   std::vector<std::shared_ptr<AlignedBytes>> blocks_;  // one a pooled value, kept between runs
   std::vector<std::unique_ptr<Frame>> children_;
-  std::vector<kernels::Value> inputs_, outputs_;  // of the step that runs
+  std::vector<std::unique_ptr<ControlState>> controls_;  // at a step's first frame
+  std::vector<kernels::Value> inputs_, outputs_;         // of the step that runs
   std::vector<kernels::Tensor> operands_;
 };
 

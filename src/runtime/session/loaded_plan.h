@@ -40,7 +40,8 @@ struct LoadedStep {
   const kernels::Kernel* kernel = nullptr;  // prepared
   const kernels::Pointwise* program = nullptr;
   Control control = Control::none;
-  bool random = false;  // prepared: draws from a seed
+  bool random = false;      // prepared: draws from a seed
+  bool reads_part = false;  // prepared: of its constants
   Ids inputs, outputs, release;
   std::span<const DType> output_types;
   const archive::Step* from = nullptr;
@@ -113,7 +114,7 @@ struct LoadedModel {
   // Every step fits its kernel, program or body; called by load() (check_step.cpp).
   Status check_step(const LoadedPlan& plan, const LoadedStep& step) const;
   // Once; later calls give the same answer. Safe from any thread.
-  Status prepare();
+  Status prepare(ThreadPool& threads);
   // Native code of the programs, attached to them where it is trusted: by prepare(), or when first
   // asked for. A signature takes as long to check as a small model to open. Safe from any thread.
   const backends::CodeMap& code();

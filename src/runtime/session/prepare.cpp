@@ -13,7 +13,7 @@ using kernels::Attribute;
 using kernels::Dims;
 using kernels::Tensor;
 
-Result<std::vector<Tensor>> constants_of(const archive::Archive& archive) {
+Result<std::vector<Tensor>> constants_of(const archive::Archive& archive, ThreadPool& threads) {
   std::vector<Tensor> constants;
   if (!archive.model().constants()) return constants;
   constants.reserve(archive.model().constants()->size());
@@ -24,7 +24,8 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive) {
     } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
       // Kernels never write to an input; the map is read-only.
       tensor.data = const_cast<std::byte*>(archive.constants().data()) + c->offset();
-      const std::span bytes(tensor.data, c->size());
+      const std::span<const std::byte> bytes(tensor.data, c->size());
+      if (tensor.dtype == DType::boolean) HOLOGRAM_CHECK(archive.verify(bytes, threads, false));
       if (tensor.dtype == DType::boolean &&
           std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; }))
         return fail(ErrorCode::corrupt, "the plan is wrong: a bool that is neither 0 nor 1");
@@ -40,7 +41,13 @@ bool is_random(const kernels::Kernel& kernel) {
   return &kernel >= all.data() && &kernel < all.data() + all.size();
 }
 
-Status prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
+// Reads some elements of its constants: the rest need not stay in memory.
+bool reads_part(std::string_view kernel) {
+  return kernel.starts_with("Gather") || kernel == "EmbedLayerNormalization";
+}
+
+Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
+                    std::span<const Tensor> constants, ThreadPool& threads) {
   plan.initial.resize(plan.values.size());
   for (uint32_t id = 0; id < plan.values.size(); ++id)
     if (plan.values[id].storage == archive::Storage::constant)
@@ -51,6 +58,7 @@ Status prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
       step.kernel = kernels::find_kernel(step.label);
       if (!step.kernel) return fail(ErrorCode::internal, "no kernel '{}'", step.label);
       step.random = is_random(*step.kernel);
+      step.reads_part = reads_part(step.label);
     }
     if (step.from->attributes())
       for (const archive::Attribute* a : *step.from->attributes()) {
@@ -62,11 +70,16 @@ Status prepare_plan(LoadedPlan& plan, std::span<const Tensor> constants) {
                             .integers = copy(a->integers()),
                             .numbers = copy(a->numbers()),
                             .texts = copy(a->texts())};
-        if (attribute.kind == Attribute::Kind::tensor)
+        if (attribute.kind == Attribute::Kind::tensor) {
           attribute.tensor = constants[static_cast<size_t>(a->constant())];
+          if (attribute.tensor.dtype != DType::string)
+            HOLOGRAM_CHECK(archive.verify(
+                std::span(attribute.tensor.data, attribute.tensor.bytes()), threads, false));
+        }
         step.attributes.put(std::move(attribute));
       }
-    for (LoadedSubplan& sub : step.subplans) HOLOGRAM_CHECK(prepare_plan(*sub.plan, constants));
+    for (LoadedSubplan& sub : step.subplans)
+      HOLOGRAM_CHECK(prepare_plan(*sub.plan, archive, constants, threads));
   }
   return {};
 }
@@ -78,16 +91,16 @@ const backends::CodeMap& LoadedModel::code() {
   return code_;
 }
 
-Status LoadedModel::prepare() {
+Status LoadedModel::prepare(ThreadPool& threads) {
   std::call_once(once_, [&] {
     code();
-    auto all = constants_of(archive);
+    auto all = constants_of(archive, threads);
     if (!all) {
       prepared_ = std::unexpected(std::move(all).error());
       return;
     }
     constants = *std::move(all);
-    prepared_ = prepare_plan(*plan, constants);
+    prepared_ = prepare_plan(*plan, archive, constants, threads);
   });
   return prepared_;
 }

@@ -78,6 +78,7 @@ bool is_writable_at_once(const Tensor& result, std::span<const Value> inputs,
 struct Session::Impl {
   std::unique_ptr<LoadedModel> model;
   ThreadPool* threads = nullptr;
+  uint64_t most_steps = ~uint64_t{0};
   mutable BindingCache bindings;
   mutable std::mutex mutex;  // guards `idle`
   mutable std::vector<std::unique_ptr<Run>> idle;
@@ -108,6 +109,8 @@ struct Session::Impl {
     std::unique_ptr<Run> run_;
   };
 
+  ThreadPool& pool() const { return threads ? *threads : ThreadPool::shared(); }
+
   Result<Lease> take() const {
     {
       std::lock_guard lock(mutex);
@@ -117,7 +120,7 @@ struct Session::Impl {
         return Lease(*this, std::move(run));
       }
     }
-    HOLOGRAM_CHECK(model->prepare());
+    HOLOGRAM_CHECK(model->prepare(pool()));
     auto run = std::make_unique<Run>();
     HOLOGRAM_TRY(run->frame, Frame::create(*model->plan));
     run->results.reserve(model->plan->outputs.size());
@@ -168,9 +171,6 @@ struct Session::Impl {
     if (inputs.size() != plan.inputs.size())
       return fail(ErrorCode::invalid_argument, "{} inputs where the model has {}", inputs.size(),
                   plan.inputs.size());
-    ThreadPool& pool = threads ? *threads : ThreadPool::shared();
-    // Before the first step; later calls cost a load.
-    HOLOGRAM_CHECK(model->archive.verify(pool));
     HOLOGRAM_TRY(const Lease run, take());
     run->symbols.assign(model->symbols, archive::kUndefined);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -190,8 +190,12 @@ struct Session::Impl {
     }
     run->frame->set_outputs(run->results);
     run->context.profile = profile;
-    run->context.threads = &pool;
+    run->context.threads = &pool();
+    run->context.steps_left = most_steps;
+    run->context.unverified = model->archive.is_verified() ? nullptr : &model->archive;
     HOLOGRAM_CHECK(run->frame->run(run->context));
+    // What no step has read; later calls cost a load.
+    HOLOGRAM_CHECK(model->archive.verify(pool()));
     for (size_t i = 0; i < plan.outputs.size(); ++i)
       HOLOGRAM_CHECK(receive(i, run->frame->value(plan.outputs[i])));
     return {};
@@ -227,6 +231,8 @@ Status Session::wait_for_weights() const {
 }
 
 void Session::use(ThreadPool& threads) { impl_->threads = &threads; }
+
+void Session::limit_steps(uint64_t steps) { impl_->most_steps = steps; }
 
 bool Session::has_native_code() const { return impl_->model->code().data() != nullptr; }
 std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }

@@ -75,6 +75,10 @@ class Session {
   Result<std::vector<kernels::Value>> profile(std::span<const kernels::Value> inputs,
                                               std::vector<StepTime>& times) const;
 
+  // From now on a run fails (resource_exhausted) that takes more steps, those of every turn of a
+  // loop counted: for archives that may loop without end. Not while runs are under way.
+  void limit_steps(uint64_t steps);
+
   // Whether trusted native code runs the archive's programs, all or some of them; otherwise the
   // interpreter does.
   bool has_native_code() const;

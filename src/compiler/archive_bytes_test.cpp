@@ -1,0 +1,145 @@
+// What an archive's bytes must be beside whole: numbers where their size allows, bools 0 or 1, and
+// blocks of constants that are what their hashes say.
+#include <functional>
+
+#include "archive/layout.h"
+#include "compiler/test_session.h"
+
+namespace hologram::compiler {
+namespace {
+
+using archive::Entry;
+using archive::Header;
+using archive::SectionKind;
+using graph::Graph;
+using graph::ValueId;
+using kernels::Tensor;
+using kernels::Value;
+using testing::HasSubstr;
+
+Header header_of(std::span<const std::byte> bytes) {
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header;
+}
+std::vector<Entry> entries_of(std::span<const std::byte> bytes) {
+  std::vector<Entry> entries(header_of(bytes).section_count);
+  std::memcpy(entries.data(), bytes.data() + header_of(bytes).table_offset,
+              entries.size() * sizeof(Entry));
+  return entries;
+}
+Entry section(std::span<const std::byte> bytes, SectionKind kind) {
+  for (const Entry& entry : entries_of(bytes))
+    if (entry.kind == kind) return entry;
+  ADD_FAILURE() << "no section " << static_cast<uint32_t>(kind);
+  return {};
+}
+
+// With these entries, and every hash set right.
+void seal(std::vector<std::byte>& bytes, std::vector<Entry> entries) {
+  for (Entry& entry : entries)
+    entry.hash = archive::section_hash(std::span(bytes).subspan(entry.offset, entry.size));
+  Header header = header_of(bytes);
+  std::memcpy(bytes.data() + header.table_offset, entries.data(), entries.size() * sizeof(Entry));
+  header.table_hash = hash128(std::as_bytes(std::span(entries)));
+  header.hash = archive::header_hash(header);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+}
+
+std::string refusal(const std::vector<std::byte>& bytes, const std::vector<Value>& inputs) {
+  const auto session = open_bytes(bytes);
+  if (!session) return session.error().to_string();
+  const auto results = session->run(inputs);
+  return results ? "" : results.error().to_string();
+}
+
+// The plan moved by `shift` bytes, with right hashes.
+std::vector<std::byte> with_plan_moved(const std::vector<std::byte>& good, size_t shift) {
+  std::vector<std::byte> bytes = good;
+  std::vector<Entry> entries = entries_of(bytes);
+  EXPECT_EQ(entries[0].kind, SectionKind::plan);
+  EXPECT_LE(entries[0].offset + entries[0].size + shift, entries[1].offset);
+  const auto from = bytes.begin() + static_cast<ptrdiff_t>(entries[0].offset);
+  const auto end = from + static_cast<ptrdiff_t>(entries[0].size);
+  std::copy_backward(from, end, end + static_cast<ptrdiff_t>(shift));
+  std::fill_n(from, shift, std::byte{0});
+  entries[0].offset += shift;
+  seal(bytes, std::move(entries));
+  return bytes;
+}
+
+TEST(ArchiveBytes, NumbersThatLieAskewAreRefused) {
+  Graph fixed, symbolic;
+  ValueId x = add_input(fixed, "x", {2, 3});
+  const ValueId y = fixed.op("Transpose").input(x).attribute("perm", std::vector<int64_t>{1, 0});
+  fixed.outputs = {fixed.op("MatMul").input(y).input(fixed.add_constant(varied({2, 2}), "w"))};
+  fixed.output_names = {"y"};
+  x = add_input(symbolic, "x", {symbol("n"), 3});
+  symbolic.outputs = {symbolic.op("CumSum").input(x).input(symbolic.constant(int64_t{0}))};
+  symbolic.output_names = {"y"};
+  for (Graph* g : {&fixed, &symbolic}) {
+    const std::vector<std::byte> good = *compile(std::move(*g));
+    const std::vector inputs{Value(varied({2, 3}))};
+    EXPECT_EQ(refusal(good, inputs), "");
+    EXPECT_EQ(refusal(with_plan_moved(good, 8), inputs), "");  // as good a place as before
+    EXPECT_THAT(refusal(with_plan_moved(good, 4), inputs), HasSubstr("the plan is wrong"));
+  }
+}
+
+TEST(ArchiveBytes, BoolsThatAreNeitherZeroNorOneAreRefused) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {4}, DType::boolean);
+  Tensor mask = *Tensor::allocate(DType::boolean, {4});
+  for (int i = 0; i < 4; ++i) mask.as<bool>()[i] = i % 2 == 0;
+  g.outputs = {g.op("Xor").input(x).input(g.add_constant(mask, "mask"))};
+  g.output_names = {"y"};
+  const std::vector<std::byte> good = *compile(std::move(g));
+  Tensor zeros = *Tensor::allocate(DType::boolean, {4});
+  std::memset(zeros.data, 0, 4);
+  const std::vector inputs{Value(zeros)};
+  EXPECT_EQ(refusal(good, inputs), "");
+  const Entry constants = section(good, SectionKind::constants);
+  for (const int value : {2, 0x80, 0xff}) {
+    std::vector<std::byte> bytes = good;
+    bytes[constants.offset + 2] = static_cast<std::byte>(value);
+    seal(bytes, entries_of(bytes));
+    EXPECT_THAT(refusal(bytes, inputs), HasSubstr("neither 0 nor 1")) << value;
+  }
+}
+
+TEST(ArchiveBytes, EveryBlockOfTheConstantsIsChecked) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {1, 600});
+  const ValueId used = g.op("MatMul").input(x).input(g.add_constant(varied({600, 1000}), "w"));
+  g.outputs = {g.op("Add").input(used).input(g.add_constant(varied({1, 1000}, 7), "b"))};
+  g.output_names = {"y"};
+  const std::vector<std::byte> good = *compile(std::move(g));
+  const std::vector inputs{Value(varied({1, 600}))};
+  EXPECT_EQ(refusal(good, inputs), "");
+  const Entry constants = section(good, SectionKind::constants);
+  const Entry hashes = section(good, SectionKind::hashes);
+  ASSERT_GT(constants.size, 2 * archive::kHashBlock);
+  EXPECT_EQ(hashes.size, archive::block_count(constants.size) * sizeof(Hash128));
+  for (uint64_t at = 0; at < constants.size; at += archive::kHashBlock / 2) {
+    std::vector<std::byte> bytes = good;
+    bytes[constants.offset + at] ^= std::byte{1};
+    EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 2 is damaged")) << at;
+  }
+  for (uint64_t at = 0; at < hashes.size; at += 8) {
+    std::vector<std::byte> bytes = good;
+    bytes[hashes.offset + at] ^= std::byte{1};
+    EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 6 is damaged")) << at;
+  }
+  // Hashes of other constants.
+  std::vector<std::byte> bytes = good;
+  bytes[hashes.offset] ^= std::byte{1};
+  std::vector<Entry> entries = entries_of(bytes);
+  const auto right = section(bytes, SectionKind::constants).hash;
+  seal(bytes, entries);
+  entries = entries_of(bytes);
+  EXPECT_EQ(section(bytes, SectionKind::constants).hash, right);
+  EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 6 is damaged"));
+}
+
+}  // namespace
+}  // namespace hologram::compiler
