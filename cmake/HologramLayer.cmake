@@ -2,11 +2,12 @@
 # .cpp in it, and one test program X_test made of every *_test.cpp beside them.
 #
 #   hologram_layer(isa LINK hologram::support [PRIVATE_LINK ...] [TEST_LINK ...] [RUNTIME]
-#                  [SOURCES extra...] [EXCLUDE regex])
+#                  [SOURCES extra...] [EXCLUDE regex] [SMALL regex])
 #
-# RUNTIME: a layer of the runtime: no exceptions, no RTTI.
+# RUNTIME: a layer of the runtime: no exceptions, no RTTI, and no tables for unwinding the stack.
+# SMALL: these sources are compiled for size in a release: each of their loops counts for little.
 function(hologram_layer name)
-  cmake_parse_arguments(ARG "RUNTIME" "EXCLUDE" "LINK;PRIVATE_LINK;TEST_LINK;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "RUNTIME" "EXCLUDE;SMALL" "LINK;PRIVATE_LINK;TEST_LINK;SOURCES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
@@ -24,6 +25,18 @@ function(hologram_layer name)
     if(ARG_RUNTIME)
       target_compile_options(hologram_${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+    endif()
+    # Not where a sanitizer's or fuzzer's own level is set.
+    if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
+      if(ARG_RUNTIME)
+        target_compile_options(hologram_${target} PRIVATE
+          $<$<CONFIG:Release>:-fno-asynchronous-unwind-tables>)
+      endif()
+      if(ARG_SMALL)
+        set(small ${sources})
+        list(FILTER small INCLUDE REGEX "${ARG_SMALL}")
+        set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+      endif()
     endif()
   else()
     add_library(hologram_${target} INTERFACE)
