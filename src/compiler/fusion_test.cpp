@@ -137,7 +137,9 @@ std::vector<std::string> optimised(const Write& write, bool layout = false) {
   EXPECT_TRUE(graph::fold_batch_norm(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue_integer(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue(g).has_value());
-  if (layout) EXPECT_TRUE(graph::assign_layout(g).has_value());
+  if (layout) {
+    EXPECT_TRUE(graph::assign_layout(g).has_value());
+  }
   graph::remove_dead_code(g);
   const Status verified = graph::verify(g);
   EXPECT_TRUE(verified.has_value()) << verified.error().to_string();
