@@ -4,7 +4,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -222,49 +221,57 @@ std::vector<Cost>& costs() {
 }
 
 // The best of many batches of calls, each beside a batch of empty calls.
-void cost(benchmark::State& state, const char* name, double wanted, bool over_empty,
-          const std::function<void()>& body) {
-  void (*volatile empty)() = empty_function;
-  const std::function<void()> nothing = [&] { empty(); };
-  constexpr int kCalls = 500;
+// What `body` takes more than `base`.
+void cost(benchmark::State& state, const char* name, double wanted,
+          const std::function<void()>& base, const std::function<void()>& body, int calls) {
   double best = 1e9, least = 1e9;
   for (auto _ : state) {
-    const double seconds = seconds_of(body, kCalls);
-    least = std::min(least, seconds_of(nothing, kCalls));
+    const double seconds = seconds_of(body, calls);
+    if (base) least = std::min(least, seconds_of(base, calls));
     best = std::min(best, seconds);
     state.SetIterationTime(seconds);
   }
-  costs().push_back({name, (best - (over_empty ? least : 0)) * 1e9, wanted});
+  costs().push_back({name, (best - (base ? least : 0)) * 1e9, wanted});
 }
 
-void add_cost(const char* name, double wanted, bool over_empty, std::function<void()> body) {
+void add_cost(const char* name, double wanted, std::function<void()> base,
+              std::function<void()> body, int calls = 500) {
   benchmark::RegisterBenchmark(
-      name, [=](benchmark::State& state) { cost(state, name, wanted, over_empty, body); })
+      name, [=](benchmark::State& state) { cost(state, name, wanted, base, body, calls); })
       ->UseManualTime()
       ->Unit(benchmark::kNanosecond)
       ->Iterations(400);
 }
 
+// 50 us, by the clock.
+void work() {
+  const auto end = Clock::now() + std::chrono::microseconds(50);
+  while (Clock::now() < end) __builtin_ia32_pause();
+}
+
 void register_costs() {
   static Tiny tiny;
   static const Data one = data(2, 1);
-  add_cost("empty call", 0, false, [call = empty_function] { call(); });
-  add_cost("prepared launch", 100, true, [] {
+  void (*volatile empty)() = empty_function;
+  const std::function<void()> nothing = [empty] { empty(); };
+  add_cost("empty call", 0, nullptr, [call = empty_function] { call(); });
+  add_cost("prepared launch", 100, nothing, [] {
     must(tiny.prepared->set_array(0, &tiny.target, 1));
     must(tiny.prepared->run());
   });
-  add_cost("checked launch", 100, true,
+  add_cost("checked launch", 100, nothing,
            [] { must(tiny.on.launch(*tiny.kernel, {}, std::span(tiny.arguments))); });
-  add_cost("op on one element", 100, true,
+  add_cost("op on one element", 100, nothing,
            [] { must(runtime::ops::add(executor(2), one.a, one.b, one.out)); });
-  // Each half waits for the other, so that both threads really take part.
-  add_cost("fork and join, 2 threads", 3000, false, [] {
-    std::atomic<int> arrived = 0;
-    pool().parallel_for(2, 1, [&](size_t begin, size_t end) {
-      arrived += static_cast<int>(end - begin);
-      while (arrived.load(std::memory_order_relaxed) < 2) __builtin_ia32_pause();
-    });
-  });
+  // Work that is worth a second thread: what two of it take longer than one.
+  add_cost(
+      "fork and join, 2 threads", 3000, work,
+      [] {
+        pool().parallel_for(2, 1, [](size_t begin, size_t end) {
+          for (size_t i = begin; i < end; ++i) work();
+        });
+      },
+      20);
 }
 
 void print_summary() {
