@@ -219,8 +219,7 @@ TEST_F(HolotensorCommands, DecodeReadsTheOlderFormat) {
   // Four ones: the orthonormal DCT has one coefficient, 2.
   std::vector<std::byte> bytes;
   const auto put = [&](auto value) {
-    const auto view = std::as_bytes(std::span(&value, 1));
-    bytes.insert(bytes.end(), view.begin(), view.end());
+    for (const std::byte b : std::as_bytes(std::span(&value, 1))) bytes.push_back(b);
   };
   for (const char c : {'H', 'T', 'N', 'S'}) put(c);
   put(uint32_t{1});                     // version

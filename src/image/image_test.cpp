@@ -133,7 +133,9 @@ TEST_F(Formats, WhatIsCutShortNeverCrashes) {
     const FileMap file = FileMap::open(path).value();
     for (size_t size = 0; size < file.size(); size += 7) {
       const auto image = decode(file.bytes().first(size));
-      if (size < 40) EXPECT_FALSE(image.has_value()) << path << " of " << size;
+      if (size < 40) {
+        EXPECT_FALSE(image.has_value()) << path << " of " << size;
+      }
     }
   }
 }

@@ -142,6 +142,9 @@ TEST(Convolution, AnyRankGroupsAndType) {
 
 TEST(Convolution, TransposedOfAnyRankGroupsAndType) {
   check_all("ConvTranspose", {.x = {2, 3, 5}, .w = {3, 4, 3}, .strides = {2}, .pads = {1, 0}});
+  // So far apart that no table of the places within a stride should be made.
+  check_all("ConvTranspose", {.x = {1, 2, 1}, .w = {2, 1, 3}, .strides = {int64_t{1} << 30}});
+  check_all("ConvTranspose", {.x = {1, 2, 2, 2}, .w = {2, 1, 2, 2}, .strides = {40, 50}});
   check_all("ConvTranspose", {.x = {2, 4, 3, 4},
                               .w = {4, 3, 3, 2},
                               .groups = 2,

@@ -103,7 +103,12 @@ Status conv_transpose(KernelContext& c) {
   for (int64_t d : w.input) dims.push_back(d);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
   if (y.count() == 0) return {};
-  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0) return transpose_dense(c, w, groups, y);
+  // The dense form packs weights for each place within a stride: a plan may name any.
+  constexpr int64_t kMostPlaces = 1024;
+  int64_t places = 1;
+  for (const int64_t stride : w.stride) places = std::min(stride, kMostPlaces + 1) * places;
+  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0 && places <= kMostPlaces)
+    return transpose_dense(c, w, groups, y);
   return dispatch_float(x.dtype,
                         [&]<typename T>() { return transpose_columns<T>(c, w, groups, y); });
 }
