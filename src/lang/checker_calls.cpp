@@ -217,6 +217,7 @@ Value Checker::intrinsic(const Intrinsic& f, bool f32_only, const ast::Expr& e) 
            "compute it into a variable before the and, or, or if expression");
     return invalid(e.at);
   }
+  if (!inside_function(e)) return invalid(e.at);
   current_->waits = true;
   ir::Expr expr{ExprKind::call, v.type.dtype, std::string(f.name)};
   const DType type = v.type.dtype;
@@ -336,6 +337,13 @@ Value Checker::atomic(const Intrinsic& f, const ast::Expr& e) {
   return valid ? typed(type, std::move(expr), e.at) : invalid(e.at);
 }
 
+bool Checker::inside_function(const ast::Expr& call) {
+  if (current_) return true;
+  report(call.at, fmt::format("{}() belongs into a function", call.text),
+         "module constants and annotations are made of literals and other constants");
+  return false;
+}
+
 Value Checker::helper(Signature& callee, const ast::Expr& e) {
   if (!callee.source->is_inline) {
     report(e.at, fmt::format("'{}' is a kernel and cannot be called from another function", e.text),
@@ -343,6 +351,7 @@ Value Checker::helper(Signature& callee, const ast::Expr& e) {
     return invalid(e.at);
   }
   if (!arity(e, callee.params.size(), callee.params.size()) || !callee.valid) return invalid(e.at);
+  if (!inside_function(e)) return invalid(e.at);
   current_->calls.try_emplace(e.text, e.at);
   if (conditional_depth_ > 0) conditional_calls_.emplace_back(e.text, e.at);
   ir::Expr expr{ExprKind::call, callee.result, e.text};

@@ -131,6 +131,8 @@ class Checker {
   Value minmax(const Intrinsic& f, Value a, Value b);
   Value atomic(const Intrinsic& f, const ast::Expr& e);
   Value helper(Signature& callee, const ast::Expr& e);
+  // Reports a call in a module constant or an annotation.
+  bool inside_function(const ast::Expr& call);
   bool arity(const ast::Expr& e, size_t least, size_t most);
   std::string suggestion(const std::string& name) const;
 

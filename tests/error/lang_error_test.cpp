@@ -195,6 +195,8 @@ const Rejected kFiles[] = {
     {"if True:\n    pass\ndef f(n: u32):\n    pass\n", 1, 1,
      "'if' cannot stand outside a function"},
     {"class A:\n    pass\ndef f(n: u32):\n    pass\n", 1, 1, "classes are not supported"},
+    {"top = group_max(1.0)\ndef f(n: u32):\n    pass\n", 1, 7,
+     "group_max() belongs into a function"},
     {"@jit\ndef f(n: u32):\n    pass\n", 1, 1, "the decorator @jit is not supported"},
     {"def f(n):\n    pass\n", 1, 7, "parameter 'n' has no type"},
     {"def f(*args):\n    pass\n", 1, 7, "*args parameters are not supported"},

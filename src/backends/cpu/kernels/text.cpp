@@ -196,6 +196,9 @@ Status tf_idf_vectorizer(KernelContext& c) {
   const int64_t rows = rank == 2 ? in.dims[0] : 1, items = in.dims.back();
   HOLOGRAM_TRY(Tensor out, rank == 2 ? c.output(0, {rows, width}) : c.output(0, {width}));
   std::fill_n(out.as<float>(), out.count(), 0.0f);
+  // Longer ones than the pool has are never found.
+  const int64_t most =
+      std::min({longest, items, static_cast<int64_t>(c.integers("ngram_counts").size())});
   std::vector<int64_t> row(items), gram;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < items; ++i) {
@@ -209,7 +212,7 @@ Status tf_idf_vectorizer(KernelContext& c) {
     }
     std::vector<int64_t> counts(indexes.size());
     // One item has no distance, so skips add nothing to grams of one.
-    for (int64_t n = shortest; n <= std::min(longest, items); ++n)
+    for (int64_t n = shortest; n <= most; ++n)
       for (int64_t step = 1; step <= (n == 1 ? 1 : skips + 1); ++step) {
         if (step > (items - 1) / std::max<int64_t>(n - 1, 1) && n > 1) break;
         for (int64_t first = 0; first + (n - 1) * step < items; ++first) {
