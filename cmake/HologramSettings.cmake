@@ -16,6 +16,8 @@ add_compile_definitions(HOLOGRAM_VERSION="${PROJECT_VERSION}")
 # standard library (string concatenation, vector comparison, std::expected).
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+# GCC 12's std::stable_sort uses what the same library marks as deprecated.
+add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno)
 # Symbols of shared libraries are bound as a process starts, not one by one while it opens its first
 # archive.

@@ -145,7 +145,7 @@ struct DirectEntry {
   // among them is at most most_threads.
   template <typename... Words>
   void run_words(Words... all) const {
-    reinterpret_cast<void (*)(Words...)>(words)(all...);
+    reinterpret_cast<void (*)(Words...)>(const_cast<void*>(words))(all...);
   }
 
   // Runs `threads` threads along x, at most most_threads, on the words of `direct`. Returns the

@@ -92,6 +92,8 @@ class Checker {
   void return_statement(const ast::Stmt& s, std::vector<ir::Stmt>& out);
   void expression_statement(const ast::Stmt& s, std::vector<ir::Stmt>& out);
   void launch_statement(const ast::Expr& call);
+  // block() without launch(): as many threads as the block has.
+  void launch_one_block();
   void parallel_map(const ast::Expr& call, std::vector<ir::Stmt>& out);
   void parallel_reduce(const ast::Expr& call, std::vector<ir::Stmt>& out);
   // A whole array given by its name; null when it is not one (reported).

@@ -181,6 +181,7 @@ void Checker::check_function(Signature& signature) {
   signature.body.params = signature.params;
   signature.body.result = signature.result;
   statements(f.body, signature.body.body);
+  if (launch_ && launch_->threads.empty()) launch_one_block();
   if (f.has_result && f.is_inline && flow_.reachable)
     report(f.at, fmt::format("'{}' can end without returning a value", f.name),
            "add a return at the end");

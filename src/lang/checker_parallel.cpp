@@ -75,6 +75,13 @@ void Checker::launch_statement(const ast::Expr& call) {
   if (!block_given_) launch_->block = kDefaultBlocks[launch_->threads.size() - 1];
 }
 
+void Checker::launch_one_block() {
+  for (uint32_t size : launch_->block)
+    launch_->threads.push_back(literal({false, size, 0}, DType::u32));
+  while (launch_->threads.size() > 1 && launch_->block[launch_->threads.size() - 1] == 1)
+    launch_->threads.pop_back();
+}
+
 const Variable* Checker::array_argument(const ast::Expr& e) {
   if (e.kind == AstKind::name) {
     auto found = variables_.find(e.text);

@@ -112,6 +112,18 @@ def transpose(a: DeviceArray[f32, 2], b: DeviceArray[f32, 2]):
     for (size_t x = 0; x < kColumns; ++x) EXPECT_EQ(b[x * kRows + y], a[y * kColumns + x]);
 }
 
+TEST(Compile, ABlockAloneIsTheWholeLaunch) {
+  const auto kernel = compile_or_fail(R"(
+def f(a: DeviceArray[f32]):
+    block(8, 4)
+    a[get_local_id(1) * 8 + get_local_id(0)] = 1.0
+)");
+  ASSERT_TRUE(kernel.ir.launch);
+  std::vector<uint64_t> threads;
+  for (const ir::Expr& e : kernel.ir.launch->threads) threads.push_back(e.integer);
+  EXPECT_THAT(threads, ElementsAre(8, 4));
+}
+
 TEST(Compile, MapsAndReduces) {
   const auto kernel = compile_or_fail(R"(
 @inline
