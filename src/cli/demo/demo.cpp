@@ -1,12 +1,14 @@
-// `hologram demo`: one kernel on its whole way, from text to a picture.
+// `hologram demo`: a kernel on its whole way, from text to a picture, and a model that outlines it.
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "backends/registry.h"
 #include "cli/command.h"
+#include "cli/demo/outline.h"
 #include "codegen/compile.h"
 #include "isa/text.h"
 #include "isa/verifier.h"
@@ -66,22 +68,6 @@ constexpr std::string_view kSource =
 end
 )";
 
-class Clock {
- public:
-  double milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-        .count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-struct Picture {
-  uint32_t width, height, limit;
-  std::vector<uint32_t> steps;
-};
-
 Result<Picture> draw(backends::Backend& backend, const backends::Kernel& kernel, uint32_t width,
                      uint32_t height, uint32_t limit) {
   Picture picture{width, height, limit, std::vector<uint32_t>(size_t{width} * height)};
@@ -107,7 +93,29 @@ void print(const Picture& picture) {
   }
 }
 
-Status demo() {
+// A folder that is removed with what is in it.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> create() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "hologram-demo-XXXXXX").string();
+    if (!mkdtemp(pattern.data()))
+      return fail(ErrorCode::io_error, "cannot make a folder '{}'", pattern);
+    return TemporaryFolder(pattern);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+Status demo(const std::filesystem::path& keep) {
   HOLOGRAM_TRY(const Config config, load_config());
   HOLOGRAM_TRY(const auto backend, backends::create_backend(config));
   fmt::print("A kernel in the text form of the ISA ({} lines):\n\n",
@@ -152,14 +160,29 @@ Status demo() {
   fmt::print("compare    every one of {} values is the same\n\n", fast.steps.size());
   HOLOGRAM_TRY(const Picture small, draw(*backend, *native, 76, 24, 48));
   print(small);
+  fmt::print("\n");
+
+  if (keep.empty()) {
+    HOLOGRAM_TRY(const TemporaryFolder folder, TemporaryFolder::create());
+    return demonstrate_model(folder.path(), fast, small);
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(keep, failed);
+  if (failed)
+    return fail(ErrorCode::io_error, "cannot make '{}': {}", keep.string(), failed.message());
+  HOLOGRAM_CHECK(demonstrate_model(keep, fast, small));
+  fmt::print("\nThe model and its archive are in {}.\n", keep.string());
   return {};
 }
 
 }  // namespace
 
 void add_demo(Commands& commands) {
-  commands.add("demo", "Assemble, verify, compile and run a kernel, and draw what it computes",
-               "  hologram demo", demo);
+  auto keep = std::make_shared<std::filesystem::path>();
+  CLI::App* const command = commands.add(
+      "demo", "A kernel and a model on their whole way, and what they draw",
+      "  hologram demo\n  hologram demo --keep build/demo", [keep] { return demo(*keep); });
+  command->add_option("--keep", *keep, "Leave the model and its archive in this folder");
 }
 
 }  // namespace hologram::cli
