@@ -136,7 +136,7 @@ bool Checker::unify(Value& a, Value& b, Position mark) {
     const auto meet = promote(a.type.dtype, b.type.dtype);
     if (!meet) {
       const std::string_view x = name_of(a.type.dtype), y = name_of(b.type.dtype);
-      report(mark, fmt::format("{} and {} do not mix: neither holds the other", x, y),
+      report(mark, fmt::format("{} and {} do not mix: no type holds both", x, y),
              a.type.is_bool() || b.type.is_bool()
                  ? "convert the bool first: i32(condition)"
                  : fmt::format("convert one of them: {}(...) or {}(...)", x, y));

@@ -305,7 +305,7 @@ void Checker::for_statement(const ast::Stmt& s, std::vector<ir::Stmt>& out) {
       const auto meet = type ? promote(*type, v.type.dtype) : v.type.dtype;
       if (!meet) {
         report(v.at,
-               fmt::format("{} and {} do not mix: neither holds the other", name_of(*type),
+               fmt::format("{} and {} do not mix: no type holds both", name_of(*type),
                            name_of(v.type.dtype)),
                fmt::format("convert one of them: {}(...)", name_of(*type)));
         valid = false;

@@ -112,6 +112,25 @@ def transpose(a: DeviceArray[f32, 2], b: DeviceArray[f32, 2]):
     for (size_t x = 0; x < kColumns; ++x) EXPECT_EQ(b[x * kRows + y], a[y * kColumns + x]);
 }
 
+TEST(Compile, SignedAndUnsignedMeetInATypeThatHoldsBoth) {
+  const auto kernel = compile_or_fail(R"(
+def f(a: DeviceArray[i64], n: int, k: u32, s: i8, t: u8):
+    a[0] = k + n
+    a[1] = k * n
+    a[2] = t - s
+    a[3] = n // k
+    a[4] = 1 if n < k else 0
+    a[5] = 1 if k < n else 0
+    if get_global_id(0) < n:
+        a[6] = 1
+)");
+  std::vector<int64_t> a(7);
+  run(kernel, {1, 1, 1}, {1, 1, 1},
+      {array(a), scalar(int32_t{-3}), scalar(uint32_t{4'000'000'000}), scalar(int8_t{-128}),
+       scalar(uint8_t{255})});
+  EXPECT_THAT(a, ElementsAre(3'999'999'997, -12'000'000'000, 383, -1, 1, 0, 0));
+}
+
 TEST(Compile, ABlockAloneIsTheWholeLaunch) {
   const auto kernel = compile_or_fail(R"(
 def f(a: DeviceArray[f32]):
@@ -145,7 +164,7 @@ TEST(Compile, AllErrorsAreShownWithACaret) {
   const auto result = compile_source(
       "def f(a: DeviceArray[f32], n: u32):\n"
       "    x = y + 1\n"
-      "    a[0] = n + i32(1)\n"
+      "    a[0] = u64(n) + i32(1)\n"
       "    class A:\n"
       "        pass\n",
       "bad.py");
@@ -155,10 +174,10 @@ TEST(Compile, AllErrorsAreShownWithACaret) {
             "        x = y + 1\n"
             "            ^\n"
             "  hint: did you mean 'a'?\n"
-            "bad.py:3:14: error: u32 and i32 do not mix: neither holds the other\n"
-            "        a[0] = n + i32(1)\n"
-            "                 ^\n"
-            "  hint: convert one of them: u32(...) or i32(...)\n"
+            "bad.py:3:19: error: u64 and i32 do not mix: no type holds both\n"
+            "        a[0] = u64(n) + i32(1)\n"
+            "                      ^\n"
+            "  hint: convert one of them: u64(...) or i32(...)\n"
             "bad.py:4:5: error: classes are not supported\n"
             "        class A:\n"
             "        ^\n"

@@ -38,7 +38,17 @@ std::optional<DType> promote(DType a, DType b) {
   const DType with_sign = is_signed_integer(a) ? a : b;
   const DType without = is_signed_integer(a) ? b : a;
   if (bits_of(with_sign) > bits_of(without)) return with_sign;
-  return std::nullopt;
+  // A sign and one bit more than the unsigned one: the next size that has both.
+  switch (bits_of(without)) {
+    case 8:
+      return DType::i16;
+    case 16:
+      return DType::i32;
+    case 32:
+      return DType::i64;
+    default:
+      return std::nullopt;
+  }
 }
 
 bool converts(DType from, DType to) { return promote(to, from) == to; }

@@ -105,7 +105,8 @@ const Rejected kBodies[] = {
     {"    f(a, b, m, n, s, k, c)\n", 2, 5,
      "'f' is a kernel and cannot be called from another function"},
     // Types.
-    {"    x = n + k\n", 2, 11, "u32 and i32 do not mix: neither holds the other"},
+    {"    x = len(a) + k\n", 2, 16, "u64 and i32 do not mix: no type holds both"},
+    {"    x: u32 = n + k\n", 2, 14, "'x' is u32, this is i64"},
     {"    x = s + c\n", 2, 13, "+ takes numbers, this is bool"},
     {"    x = c < c\n", 2, 9, "< takes numbers, this is bool"},
     {"    x = a + 1\n", 2, 9, "+ takes numbers, this is a whole array"},
@@ -139,8 +140,8 @@ const Rejected kBodies[] = {
     {"    for i in range(s):\n        pass\n", 2, 20, "range() takes integers, this is f32"},
     {"    for i in range(0, n, -1):\n        pass\n", 2, 26, "-1 does not fit u32"},
     {"    for i in range(0, 5, 0):\n        pass\n", 2, 26, "the step of range() is zero"},
-    {"    for i in range(n, k):\n        pass\n", 2, 23,
-     "u32 and i32 do not mix: neither holds the other"},
+    {"    for i in range(len(a), k):\n        pass\n", 2, 28,
+     "u64 and i32 do not mix: no type holds both"},
     // Arrays.
     {"    x = a[s]\n", 2, 11, "an index is an integer, this is f32"},
     {"    x = a[-1]\n", 2, 11, "a negative index does not count from the end"},
@@ -280,14 +281,14 @@ TEST(LangErrors, AllErrorsOfAFileAreReported) {
       "        z = undefined\n"
       "    finally:\n"
       "        pass\n"
-      "    a[n] = n + i32(2)\n"
+      "    a[n] = n + i32(2) + u64(2)\n"
       "def g(b: DeviceArray[nothing]):\n"
       "    b[0] = 'no'\n"
       "    break\n";
   std::string rendered;
   std::vector<Position> places;
   for (const Diagnostic& d : diagnose(source, rendered)) places.push_back(d.at);
-  const std::vector<Position> expected = {{1, 1},  {3, 9},   {4, 5}, {8, 14},
+  const std::vector<Position> expected = {{1, 1},  {3, 9},   {4, 5}, {8, 23},
                                           {9, 22}, {10, 12}, {11, 5}};
   EXPECT_EQ(places, expected) << rendered;
 }

@@ -31,7 +31,9 @@ def promote(a, b):
     if signed(a) == signed(b):
         return max(a, b, key=BITS.get)
     s, u = (a, b) if signed(a) else (b, a)
-    return s if BITS[s] > BITS[u] else None
+    if BITS[s] > BITS[u]:
+        return s
+    return {8: "i16", 16: "i32", 32: "i64", 64: None}[BITS[u]]
 
 
 class Program:
@@ -106,6 +108,10 @@ class Program:
         return self.strong(self.random.choice(narrower or [t]), scope, depth)
 
     def pair(self, t, scope, depth, op):
+        mixed = [(u, v) for u in self.types for v in self.types if t not in (u, v) and promote(u, v) == t]
+        if mixed and self.random.random() < 0.5:
+            u, v = self.random.choice(mixed)
+            return f"({self.strong(u, scope, depth - 1)} {op} {self.strong(v, scope, depth - 1)})"
         a, b = self.strong(t, scope, depth - 1), self.any(t, scope, depth - 1)
         if self.random.random() < 0.4:
             a, b = b, a
@@ -185,7 +191,10 @@ class Program:
         t = r.choice(self.types)
         compare = ["<", "<=", ">", ">=", "==", "!="]
         if kind < 4:
+            other = r.choice([u for u in self.types if promote(t, u)])
             a, b = self.strong(t, scope, min(d, 1)), self.any(t, scope, min(d, 1))
+            if other != t:
+                b = self.strong(other, scope, min(d, 1))
             return f"({a} {r.choice(compare)} {b})"
         if kind == 4:
             a, b, c = self.strong(t, scope, 0), self.any(t, scope, 0), self.strong(t, scope, 0)

@@ -297,7 +297,9 @@ def _promote(a, b):
     signed, unsigned = (a, b) if a.signed else (b, a)
     if signed.bits > unsigned.bits:
         return signed
-    raise TypeError(f"{a.name} and {b.name} do not mix: neither holds the other")
+    if unsigned.bits < 64:
+        return {8: i16, 16: i32, 32: i64}[unsigned.bits]
+    raise TypeError(f"{a.name} and {b.name} do not mix: no type holds both")
 
 
 def float_of(t):
