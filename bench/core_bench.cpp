@@ -12,6 +12,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "bench/core_loops.h"
+#include "bench/must.h"
 #include "runtime/ops/ops.h"
 #include "support/aligned.h"
 
@@ -24,18 +25,6 @@ using runtime::Tensor;
 using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLargest = int64_t{64} << 20;
-
-template <typename T>
-T must(Result<T> result) {
-  if (result) return *std::move(result);
-  std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status) return;
-  std::fprintf(stderr, "%s\n", status.error().to_string().c_str());
-  std::exit(1);
-}
 
 ThreadPool& pool() {
   static ThreadPool two(2);

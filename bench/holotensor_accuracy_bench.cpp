@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include "bench/must.h"
 #include "compiler/compile.h"
 #include "examples/ocr/picture.h"
 #include "examples/speech/wav.h"
@@ -24,6 +25,7 @@
 #include "support/file.h"
 
 using namespace hologram;
+using bench::must;
 using graph::Graph;
 using graph::ValueId;
 using kernels::Tensor;
@@ -33,14 +35,8 @@ using runtime::WeightQuality;
 
 namespace {
 
-[[noreturn]] void die(const std::string& what) {
-  std::fprintf(stderr, "error: %s\n", what.c_str());
-  std::exit(1);
-}
-template <typename T>
-T must(Result<T> result) {
-  if (!result) die(result.error().to_string());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
+[[noreturn]] void die(std::string what) {
+  bench::die(Error(ErrorCode::invalid_argument, std::move(what)));
 }
 void shell(const std::string& command) {
   if (std::system(command.c_str()) != 0) die("this failed: " + command);

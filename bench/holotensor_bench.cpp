@@ -21,6 +21,7 @@
 #include <random>
 #include <string>
 
+#include "bench/must.h"
 #include "bench/onnx_weights.h"
 #include "holotensor/classical/dct.h"
 #include "holotensor/decoder.h"
@@ -31,6 +32,8 @@
 
 using namespace hologram;
 using namespace hologram::holotensor;
+using bench::die;
+using bench::must;
 
 namespace {
 
@@ -52,16 +55,6 @@ void report(std::string what, double value, std::string unit, std::string target
                              : "NOT MET");
   std::fflush(stdout);
   lines.push_back({std::move(what), value, std::move(unit), std::move(target), met});
-}
-
-[[noreturn]] void die(const Error& error) {
-  std::fprintf(stderr, "error: %s\n", error.to_string().c_str());
-  std::exit(1);
-}
-template <typename T>
-T must(Result<T> result) {
-  if (!result) die(result.error());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
 // Best CPU seconds of the calling thread.

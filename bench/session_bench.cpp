@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/must.h"
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
 #include "support/aligned.h"
@@ -24,18 +25,6 @@ using runtime::Session;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSteps = 500;
-
-template <typename T>
-T must(Result<T> result) {
-  if (result) return *std::move(result);
-  std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status) return;
-  std::fprintf(stderr, "%s\n", status.error().to_string().c_str());
-  std::exit(1);
-}
 
 double microseconds(const std::function<void()>& body) {
   const auto start = Clock::now();
