@@ -44,8 +44,10 @@ Status list(const std::vector<std::string>& paths) {
   for (const auto& file : files) {
     HOLOGRAM_TRY(const auto kernels, compile_kernel_file(file));
     fmt::print("{}\n", file.string());
-    for (const lang::CompiledKernel& k : kernels)
-      fmt::print("  {}\n      {}\n", signature(k.ir), summary(k.ir.doc));
+    for (const lang::CompiledKernel& k : kernels) {
+      fmt::print("  {}\n", signature(k.ir));
+      if (const std::string line = summary(k.ir.doc); !line.empty()) fmt::print("      {}\n", line);
+    }
   }
   return {};
 }
