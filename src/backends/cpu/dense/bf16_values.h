@@ -17,8 +17,22 @@ void widen_values(const uint16_t* from, size_t count, float* to);
 void join_pixels(const uint16_t* first, const uint16_t* second, size_t pixels, size_t step,
                  size_t count, uint32_t* units);
 
+// Sums of `rows` pixels (rows `width` floats apart) through bias, residual and a clip, into blocks
+// of 16 channels stored as bf16.
+struct DirectRun {
+  const float* sums = nullptr;
+  size_t rows = 0, columns = 0, width = 0;  // whole blocks of columns
+  const float* bias = nullptr;              // `columns` values, or null
+  const uint16_t* residual = nullptr;       // lies as the output does, or null
+  float low = 0.0f, high = 0.0f;            // an infinite range clips nothing
+  uint16_t* to = nullptr;
+  ptrdiff_t block = 0;  // values from block to block of channels
+};
+
 namespace detail {
 // By AVX512_BF16; null where the CPU lacks it.
+using FinishFunction = void (*)(const DirectRun&);
+FinishFunction avx512_bf16_finish();
 using NarrowFunction = void (*)(const float*, size_t, uint16_t*);
 NarrowFunction avx512_bf16_narrow();
 }  // namespace detail

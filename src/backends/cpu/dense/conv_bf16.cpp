@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "backends/cpu/dense/bf16_values.h"
+#include "backends/cpu/dense/direct_epilogue.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
@@ -270,6 +272,12 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
   // epilogue has to know that there is a residual; where it lies is the tile's business.
   const bool local = conv.output_bf16 || conv.residual_bf16;
   if (conv.residual_bf16) epilogue.residual = reinterpret_cast<const float*>(conv.residual_bf16);
+  // Most need no such memory.
+  const detail::FinishFunction quick =
+      conv.output_bf16 && is_direct(epilogue) && (!epilogue.residual || conv.residual_bf16)
+          ? detail::avx512_bf16_finish()
+          : nullptr;
+  const ClipRange clip = clip_range(epilogue);
   const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
   const size_t in_values =
       s.in_height * s.in_width *
@@ -328,6 +336,20 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
         tile.epilogue = &epilogue;
         const size_t place = column / kChannelBlock * block + (y * s.out_width + x) * kChannelBlock;
         tile.offset = n * out_values + place;
+        if (quick) {
+          quick({.sums = static_cast<const float*>(sums) + r * width,
+                 .rows = count,
+                 .columns = tile.columns,
+                 .width = width,
+                 .bias = epilogue.bias ? epilogue.bias + column : nullptr,
+                 .residual = conv.residual_bf16 ? conv.residual_bf16 + tile.offset : nullptr,
+                 .low = clip.clips ? clip.low : -HUGE_VALF,
+                 .high = clip.clips ? clip.high : HUGE_VALF,
+                 .to = static_cast<uint16_t*>(conv.output) + tile.offset,
+                 .block = static_cast<ptrdiff_t>(block)});
+          r += count;
+          continue;
+        }
         tile.c_row = kChannelBlock;
         tile.c = local ? values : static_cast<float*>(conv.output) + tile.offset;
         tile.c_block = static_cast<ptrdiff_t>(local ? run : block);

@@ -8,30 +8,12 @@
 
 #include <hwy/highway.h>
 
-#include "backends/cpu/dense/epilogue.h"
+#include "backends/cpu/dense/direct_epilogue.h"
 #include "backends/cpu/dense/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
-
-// The range a clip or a relu keeps; `clips` is false for the other activations.
-struct ClipRange {
-  bool clips;
-  float low, high;
-};
-HWY_INLINE ClipRange clip_range(const Epilogue& e) {
-  if (e.activation == Activation::relu) return {true, 0.0f, HUGE_VALF};
-  return {e.activation == Activation::clip, e.first, e.second};
-}
-
-// True when the epilogue is no more than bias, residual and a clip: cheap enough for registers.
-HWY_INLINE bool is_direct(const Epilogue& e) {
-  return e.alpha == 1.0f && !e.program && !e.post && (!e.bias || e.bias_axis == BiasAxis::column) &&
-         (!e.residual || (e.residual_scale == 1.0f && !e.residual_last)) &&
-         (e.activation == Activation::none || e.activation == Activation::relu ||
-          e.activation == Activation::clip);
-}
 
 // One vector through the epilogue, program excepted. The pointers may be null.
 template <class D, class F>

@@ -93,6 +93,7 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
              .packed_b = reinterpret_cast<const uint32_t*>(g.packed_b),
              .tile = two ? unit_kernels().split : unit_kernels().bf16,
              .pack_a = pack,
+             .step_units = two ? 2 * kChunk : kChunk,
              .finish = finish},
             scratch, pool);
 }

@@ -8,10 +8,25 @@
 
 namespace hologram::backends::dense {
 namespace {
-constexpr size_t kSmallWork = 64 * 1024;    // units of multiply-adds
-constexpr size_t kBlockBytes = 512 * 1024;  // of packed A, read again for every panel
-constexpr size_t kMaxBlock = 8;             // tiles, whose sums are kept together
+constexpr size_t kSmallWork = 64 * 1024;     // units of multiply-adds
+constexpr size_t kBlockBytes = 1024 * 1024;  // of packed A, read again for every panel
+constexpr size_t kMaxBlock = 8;              // tiles, whose sums are kept together
 size_t padded_units(size_t units) { return align_up(units, kChunk); }
+
+// Units that tiles add up before they put their sums down. A sum that fits the second cache beside
+// what it is multiplied with is made in one go; a longer one in equal parts of about `depth`.
+size_t pass_units(const UnitGemm& g, const UnitKernels& kernels) {
+  const size_t units = std::max<size_t>(g.units, 1);
+  if (kernels.depth == 0 || units <= (g.reused() ? kernels.whole : kernels.depth)) return units;
+  const size_t passes = (units + kernels.depth - 1) / kernels.depth;
+  return align_up((units + passes - 1) / passes, 2 * kChunk);
+}
+
+// A tile whose sums wait to be finished.
+struct Pending {
+  size_t row = 0, rows = 0, column = 0, width = 0;
+  uint32_t* sums = nullptr;
+};
 }  // namespace
 
 size_t unit_gemm_scratch_bytes(size_t m, size_t units) {
@@ -35,7 +50,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   // all panels, and the next job does so in the same place: it never leaves the near cache.
   const size_t near_blocks =
       (tiles.tiles + std::min(block, kMaxBlock) - 1) / std::min(block, kMaxBlock);
-  const bool near = !g.image && near_blocks >= wanted;
+  const bool near = !g.image && (pool.size() == 1 || near_blocks >= wanted);
   if (!near && (tiles.tiles + block - 1) / block * panels < wanted)
     block = std::max<size_t>(tiles.tiles * panels / wanted, 1);
   block = std::min(block, kMaxBlock);
@@ -47,22 +62,35 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   if (!g.image && !near) pool.parallel_for(tiles.tiles, 1, pack, Schedule::fixed, threads);
 
   const size_t panel_end = unit_panel_units(g.n, g.units);
-  const size_t pass = kernels.depth ? kernels.depth : std::max<size_t>(g.units, 1);
+  const size_t pass = pass_units(g, kernels);
+  const bool one_pass = pass >= g.units;
   const auto run = [&](size_t begin, size_t end) {
     // Of the rows of the job's first block; other jobs of this call use the same place.
     const size_t place = near ? tiles.begin(begin / panels * block) * depth : 0;
     alignas(64) uint32_t sums[kMaxBlock * kMaxUnitRows * kPanelColumns];
+    const size_t tile_sums = kernels.rows * kPanelColumns;
+    // A tile is finished, and the next one's rows are packed, after the products that follow it in
+    // time were asked for: what a CPU does with vectors then runs beside them, not after them.
+    Pending pending;
+    size_t turn = 0;
+    const auto settle = [&] {
+      if (pending.rows != 0)
+        g.finish(pending.row, pending.rows, pending.column, pending.sums, pending.width);
+      pending.rows = 0;
+    };
     if (kernels.begin) kernels.begin();
     for (size_t job = begin; job < end; ++job) {
       const size_t column = job % panels * kPanelColumns, first = job / panels * block;
       const size_t last = std::min(first + block, tiles.tiles);
       const size_t width = std::min(kPanelColumns, align_up(g.n, kChunk) - column);
-      const size_t tile_sums = kernels.rows * width;
       // From a row of the packed A to where it lies.
       const size_t shift = near ? tiles.begin(first) * depth - place : 0;
-      if (near && job % panels == 0)
-        for (size_t t = first; t < last; ++t)
-          g.pack_a(tiles.begin(t), tiles.height(t), a + tiles.begin(t) * depth - shift);
+      const bool packs = near && job % panels == 0;
+      const auto pack_tile = [&](size_t t) {
+        g.pack_a(tiles.begin(t), tiles.height(t), a + tiles.begin(t) * depth - shift);
+      };
+      if (packs) pack_tile(first);
+      if (!one_pass) settle();
       // The panel is read a cacheful at a time, each by all tiles of the block.
       for (size_t unit = 0; unit == 0 || unit < g.units; unit += pass) {
         const size_t units = std::min(pass, g.units - unit);
@@ -74,6 +102,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
             (last - first);
         for (size_t t = first; t < last; ++t) {
           const size_t row = tiles.begin(t), rows = tiles.height(t);
+          uint32_t* const to = sums + (one_pass ? turn++ % 2 : t - first) * tile_sums;
           g.tile(
               {.a = g.image ? g.image + row * g.image_row : a + row * depth - shift + unit * rows,
                .steps = g.image ? g.steps + unit / g.step_units : nullptr,
@@ -83,15 +112,19 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
                .units = units,
                .rows = rows,
                .width = width,
-               .sums = sums + (t - first) * tile_sums,
+               .sums = to,
                .add = unit > 0,
                .ahead = b + units * width + (t - first) * ahead,
                .ahead_units = ahead});
-          if (unit + pass >= g.units)
-            g.finish(row, rows, column, sums + (t - first) * tile_sums, width);
+          if (unit + pass >= g.units) {
+            settle();
+            pending = {row, rows, column, width, to};
+          }
+          if (packs && unit == 0 && t + 1 < last) pack_tile(t + 1);
         }
       }
     }
+    settle();
     if (kernels.end) kernels.end();
   };
   const size_t grain = near ? panels * std::max<size_t>(blocks / wanted, 1) : 1;

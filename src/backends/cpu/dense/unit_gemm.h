@@ -19,14 +19,17 @@ struct UnitGemm {
   // Writes rows row..row+height of A as [chunk][height][16] units; called once a tile.
   FunctionRef<void(size_t row, size_t height, uint32_t* packed)> pack_a;
   // Instead of packing: an image whose rows are `image_row` units apart, see UnitTile.
-  // `step_units`: of the sum that one step stands for (16, of two parts 32).
   const uint32_t* image = nullptr;
   size_t image_row = kChunk;
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t image_low = 0;
-  size_t step_units = kChunk;
+  size_t step_units = kChunk;  // of the sum that one step stands for: 16, of two parts 32
   // sums: [rows][width] of the kernel's type, to be rewritten freely.
   FunctionRef<void(size_t row, size_t rows, size_t column, void* sums, size_t width)> finish;
+
+  // Whether a value of A serves several products of a tile: at several kernel positions, or as two
+  // parts.
+  bool reused() const { return image != nullptr || step_units > kChunk; }
 };
 
 size_t unit_gemm_scratch_bytes(size_t m, size_t units);

@@ -54,8 +54,8 @@ struct UnitKernels {
   UnitFunction bf16;   // float sums
   UnitFunction split;  // float sums of values of two parts; an even number of whole chunks
   // Units after which the sums are put down, so that a panel of that depth stays near for all
-  // tiles of a block; 0: never.
-  size_t depth = 0;
+  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
+  size_t depth = 0, whole = 0;
   // Around the tiles that one thread runs; null where nothing is to be done.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;

@@ -40,6 +40,11 @@ HOLOGRAM_AMX void end_tiles() { _tile_release(); }
 enum class Product { int8, bf16 };
 
 // The four sums of A tiles 4, 5 and B tiles 6, 7. Macros: register numbers are part of the opcode.
+#define HOLOGRAM_ONE_PRODUCT(sum, a, b)    \
+  if constexpr (kProduct == Product::int8) \
+    _tile_dpbusd(sum, a, b);               \
+  else                                     \
+    _tile_dpbf16ps(sum, a, b)
 #define HOLOGRAM_MULTIPLY(multiply) \
   multiply(0, 4, 6);                \
   if constexpr (kB == 2) {          \
@@ -126,12 +131,26 @@ HOLOGRAM_AMX void run_units(const UnitTile& tile) {
   const size_t b_step = tile.width * kChunk;
   const uint32_t* b = tile.b;
   const size_t whole = tile.units / kChunk;
+  const auto a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   Ahead ahead(tile, whole);
   for (size_t c = 0; c < whole; ++c, b += b_step) {
-    load_a<kA>(tile.chunk(c), tile.a_row);
-    load_b<kB>(b);
+    // Each load before the product that first needs it.
+    const uint32_t* a = tile.chunk(c);
+    _tile_loadd(6, b, kB * kRowBytes);
+    _tile_loadd(4, a, a_row);
+    HOLOGRAM_ONE_PRODUCT(0, 4, 6);
+    if constexpr (kB == 2) {
+      _tile_loadd(7, b + kChunk, kB * kRowBytes);
+      HOLOGRAM_ONE_PRODUCT(1, 4, 7);
+    }
+    if constexpr (kA == 2) {
+      _tile_loadd(5, a + kChunk * tile.a_row, a_row);
+      HOLOGRAM_ONE_PRODUCT(2, 5, 6);
+    }
     ahead.advance();
-    multiply_tiles<kProduct, kA, kB>();
+    if constexpr (kA == 2 && kB == 2) {
+      HOLOGRAM_ONE_PRODUCT(3, 5, 7);
+    }
   }
   if (const size_t rest = tile.units % kChunk) {
     // Rows of B beyond the last would be another panel's: zeros instead, and zeros of A with them.
@@ -170,6 +189,59 @@ HOLOGRAM_AMX void run_split(const UnitTile& tile) {
   store_sums<kA, kB>(tile);
 }
 
+// What a tile will read, brought into the first cache.
+HOLOGRAM_AMX inline __attribute__((always_inline)) void bring_near(const uint32_t* tile) {
+#pragma GCC unroll 16
+  for (size_t row = 0; row < kChunk; ++row) _mm_prefetch(tile + row * kChunk, _MM_HINT_T0);
+}
+
+// As run_split<2, 2>, each load before the product that first needs it, and with the rows of the
+// next step brought near: products of parts leave time for that.
+HOLOGRAM_AMX void run_split_near(const UnitTile& tile) {
+  load_sums<2, 2>(tile);
+  constexpr size_t kPart = 2 * kTileUnits;  // of B
+  const size_t pairs = tile.units / (2 * kChunk);
+  const ptrdiff_t row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
+  const ptrdiff_t low = tile.low(), second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
+  const uint32_t* b = tile.b;
+  Ahead ahead(tile, pairs);
+  for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
+    const uint32_t* a = tile.pair(c);
+    const uint32_t* next = tile.pair(std::min(c + 1, pairs - 1));
+    const uint32_t* next_b = b + (c + 1 < pairs ? 2 * kPart : 0);
+    _tile_loadd(6, b, 2 * kRowBytes);
+    _tile_loadd(4, a + low, row);
+    _tile_dpbf16ps(0, 4, 6);
+    bring_near(next);
+    _tile_loadd(7, b + kChunk, 2 * kRowBytes);
+    _tile_dpbf16ps(1, 4, 7);
+    bring_near(next + kTileUnits);
+    _tile_loadd(5, a + low + second, row);
+    _tile_loadd(4, a, row);
+    _tile_dpbf16ps(2, 5, 6);
+    bring_near(next + low);
+    _tile_dpbf16ps(3, 5, 7);
+    bring_near(next + low + kTileUnits);
+    _tile_loadd(5, a + second, row);
+    _tile_dpbf16ps(0, 4, 6);
+    bring_near(next_b);
+    _tile_dpbf16ps(1, 4, 7);
+    bring_near(next_b + kTileUnits);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_loadd(6, b + kPart, 2 * kRowBytes);
+    _tile_dpbf16ps(3, 5, 7);
+    ahead.advance();
+    _tile_dpbf16ps(0, 4, 6);
+    bring_near(next_b + kPart);
+    _tile_loadd(7, b + kPart + kChunk, 2 * kRowBytes);
+    _tile_dpbf16ps(2, 5, 6);
+    bring_near(next_b + kPart + kTileUnits);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  store_sums<2, 2>(tile);
+}
+
 template <Product kProduct>
 void run_any(const UnitTile& tile) {
   const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
@@ -178,6 +250,8 @@ void run_any(const UnitTile& tile) {
 }
 void run_any_split(const UnitTile& tile) {
   const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
+  // Rows of a first layer overlap: there is little to bring.
+  if (two_a && two_b && tile.a_row == kChunk) return run_split_near(tile);
   if (two_a) return two_b ? run_split<2, 2>(tile) : run_split<2, 1>(tile);
   return two_b ? run_split<1, 2>(tile) : run_split<1, 1>(tile);
 }
@@ -204,8 +278,9 @@ bool use_amx(UnitKernels& kernels) {
   kernels.int8 = &run_any<Product::int8>;
   kernels.bf16 = &run_any<Product::bf16>;
   kernels.split = &run_any_split;
-  // 64 KiB of a panel: small enough to stay near, large enough that putting the sums down is cheap.
-  kernels.depth = 512;
+  // 16 KiB of a panel: what stays in the first cache beside the rows of A that pass through it.
+  kernels.depth = 128;
+  kernels.whole = 1152;
   kernels.begin = &begin_tiles;
   kernels.end = &end_tiles;
   return true;

@@ -182,6 +182,34 @@ HOLOGRAM_BF16 void narrow_bf16(const float* from, size_t count, uint16_t* to) {
   }
 }
 
+HOLOGRAM_BF16 void finish_bf16(const DirectRun& run) {
+  const __m512 low = _mm512_set1_ps(run.low), high = _mm512_set1_ps(run.high);
+  for (size_t j = 0; j < run.columns; j += 16) {
+    const __m512 bias = run.bias ? _mm512_loadu_ps(run.bias + j) : _mm512_setzero_ps();
+    const float* sums = run.sums + j;
+    const ptrdiff_t place = static_cast<ptrdiff_t>(j / 16) * run.block;
+    uint16_t* to = run.to + place;
+    const uint16_t* residual = run.residual ? run.residual + place : nullptr;
+    // The limits come first: a NaN passes.
+    const auto finish = [&](const float* from, const uint16_t* other) HOLOGRAM_BF16 {
+      __m512 x = _mm512_add_ps(_mm512_loadu_ps(from), bias);
+      if (other)
+        x = _mm512_add_ps(x, widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(other))));
+      return _mm512_max_ps(low, _mm512_min_ps(high, x));
+    };
+    size_t r = 0;
+    for (; r + 2 <= run.rows; r += 2, sums += 2 * run.width, to += 32) {
+      const __m512 first = finish(sums, residual);
+      const __m512 second = finish(sums + run.width, residual ? residual + 16 : nullptr);
+      if (residual) residual += 32;
+      _mm512_storeu_si512(to, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first)));
+    }
+    if (r < run.rows)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                          reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(finish(sums, residual))));
+  }
+}
+
 using Strip = void (*)(const UnitTile&);
 template <size_t kVectors, size_t... kRows>
 constexpr std::array<Strip, kMaxTileRows> vnni_strips(std::index_sequence<kRows...>) {
@@ -214,6 +242,9 @@ PairFunction avx512_bf16_pairs() {
 InterleaveFunction avx512_bf16_interleave() {
   return __builtin_cpu_supports("avx512bf16") ? &interleave_bf16 : nullptr;
 }
+FinishFunction avx512_bf16_finish() {
+  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16 : nullptr;
+}
 NarrowFunction avx512_bf16_narrow() {
   return __builtin_cpu_supports("avx512bf16") ? &narrow_bf16 : nullptr;
 }
@@ -229,6 +260,7 @@ UnitFunction avx512_bf16_tile() { return nullptr; }
 SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }
 InterleaveFunction avx512_bf16_interleave() { return nullptr; }
+FinishFunction avx512_bf16_finish() { return nullptr; }
 NarrowFunction avx512_bf16_narrow() { return nullptr; }
 }  // namespace hologram::backends::dense::detail
 
