@@ -211,7 +211,7 @@ struct Scratch {
         steps(align_up(form.chunks * form.taps * sizeof(ptrdiff_t), kAlignment)),
         bias(align_up(align_up(s.out_channels, kChannelBlock) * sizeof(float), kAlignment)),
         copies(0),
-        copy(form.points || (form.runs && !has_bf16_tiles())) {
+        copy(form.points || (form.runs && unit_kernels().depth == 0)) {
     if (copy) copies = unit_gemm_scratch_bytes(form.rows, form.units());
   }
   size_t total() const { return image + steps + bias + copies; }
