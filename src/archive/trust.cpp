@@ -93,7 +93,7 @@ Result<KeyPair> KeyStore::create_key() const {
   fs::create_directories(folder_, error);
   if (error)
     return fail(ErrorCode::io_error, "cannot make {}: {}", folder_.string(), error.message());
-  HOLOGRAM_TRY(const KeyPair pair, KeyPair::generate());
+  HOLOGRAM_TRY(KeyPair pair, KeyPair::generate());
   HOLOGRAM_CHECK(write_secret(key_file(), pair.secret_text() + "\n"));
   return pair;
 }

@@ -17,7 +17,9 @@ void release_pages(std::span<const std::byte> part) {
   const auto begin = reinterpret_cast<uintptr_t>(part.data());
   const uintptr_t first = (begin + page - 1) / page * page;
   const uintptr_t past = (begin + part.size()) / page * page;
-  if (first < past) (void)madvise(reinterpret_cast<void*>(first), past - first, MADV_DONTNEED);
+  if (first >= past) return;
+  auto* pages = const_cast<std::byte*>(part.data()) + (first - begin);
+  (void)madvise(pages, past - first, MADV_DONTNEED);
 }
 
 std::span<const std::byte> block_of(std::span<const std::byte> bytes, size_t index) {
