@@ -8,6 +8,7 @@
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/conv_int8.h"
+#include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
@@ -171,6 +172,7 @@ class Packer {
     if (node.op == "MatMul") return {0, integer("transposed"), integer("parts"), integer("half")};
     std::vector<int64_t> form = {1,
                                  integer("blocked_input"),
+                                 integer("parts") != 0 && integer("blocked_output") == 0,
                                  integer("algorithm"),
                                  integer("group"),
                                  integer("parts"),
@@ -257,6 +259,12 @@ class Packer {
                                      : dense::Layout::nchw;
     if (node.attributes.integer("parts") != 0) {
       const dense::Bf16Parts parts = parts_of(node);
+      if (node.attributes.integer("blocked_output") == 0) {  // a signal
+        HOLOGRAM_TRY(Tensor packed,
+                     allocate(dense::packed_signal_conv_bytes(conv, parts), DType::bf16));
+        dense::pack_signal_conv(conv, parts, weights.as<float>(), packed.data);
+        return packed;
+      }
       HOLOGRAM_TRY(Tensor packed,
                    allocate(dense::packed_conv_bf16_bytes(conv, parts, layout), DType::bf16));
       dense::pack_conv_bf16(conv, parts, weights.as<float>(), packed.data, layout);

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/transpose.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
 
@@ -77,6 +78,14 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
     tile.row = row;
     tile.column = column;
     tile.epilogue = &g.epilogue;
+    if (g.c_turned) {
+      alignas(64) float values[kMaxUnitRows * kPanelColumns];
+      tile.c = values;
+      tile.c_row = kPanelColumns;
+      kernel.finish(tile, static_cast<float*>(sums), width);
+      return transpose_block(rows, tile.columns, values, kPanelColumns, g.c + column * g.ldc + row,
+                             g.ldc);
+    }
     tile.offset = row * g.ldc + column;
     tile.c = g.c + tile.offset;
     tile.c_row = static_cast<ptrdiff_t>(g.ldc);

@@ -60,6 +60,9 @@ struct GemmBf16 {
   const std::byte* packed_b = nullptr;  // from pack_b_bf16 with the same parts
   float* c = nullptr;
   size_t ldc = 0;
+  // C lies by columns, each `ldc` floats after the one before; the epilogue then has no residual and
+  // no program.
+  bool c_turned = false;
   Epilogue epilogue;
 };
 

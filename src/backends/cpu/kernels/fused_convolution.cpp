@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/depthwise.h"
 #include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/kernels/convolution.h"
@@ -11,6 +12,30 @@ namespace hologram::kernels {
 namespace dense = backends::dense;
 
 namespace {
+
+Status expect_bytes(size_t bytes, size_t expected) {
+  if (bytes == expected) return {};
+  return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected", bytes,
+              expected);
+}
+
+// Of a signal, which is plain on both sides.
+Status narrow_signal(KernelContext& c, const dense::Conv& conv, dense::Bf16Parts parts) {
+  if (c.integer("packed") == 0 || c.has_input(3) || c.input(0).dtype != DType::f32 ||
+      conv.input_layout != dense::Layout::nchw || !dense::signal_conv_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of bf16 parts with a plain output");
+  HOLOGRAM_CHECK(
+      expect_bytes(c.input(1).bytes(), dense::packed_signal_conv_bytes(conv.shape, parts)));
+  const dense::SignalConv signal{.shape = conv.shape,
+                                 .parts = parts,
+                                 .input = conv.input,
+                                 .packed_weights = c.input(1).data,
+                                 .output = conv.output,
+                                 .epilogue = conv.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::signal_conv_scratch_bytes(signal)));
+  dense::signal_conv(signal, scratch.data(), c.threads());
+  return {};
+}
 
 // Operands as bf16, of one part or two.
 Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, bool output_bf16) {
@@ -23,6 +48,8 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
                          .output = conv.output,
                          .output_bf16 = output_bf16,
                          .epilogue = conv.epilogue};
+  if ((parts == 1 || parts == 2) && conv.output_layout == dense::Layout::nchw && !output_bf16)
+    return narrow_signal(c, conv, narrow.parts);
   if (c.has_input(3) && c.input(3).dtype == DType::bf16) {
     narrow.residual_bf16 = c.input(3).as<uint16_t>();
     narrow.epilogue.residual = nullptr;
@@ -34,10 +61,9 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
       (narrow.input_bf16 && conv.input_layout != dense::Layout::blocked) ||
       !dense::conv_bf16_supported(conv.shape, conv.input_layout))
     return fail(ErrorCode::unsupported, "no such convolution of {} parts", parts);
-  const size_t bytes = dense::packed_conv_bf16_bytes(conv.shape, narrow.parts, conv.input_layout);
-  if (c.input(1).bytes() != bytes)
-    return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
-                c.input(1).bytes(), bytes);
+  HOLOGRAM_CHECK(
+      expect_bytes(c.input(1).bytes(),
+                   dense::packed_conv_bf16_bytes(conv.shape, narrow.parts, conv.input_layout)));
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_bf16_scratch_bytes(narrow)));
   dense::conv_bf16(narrow, scratch.data(), c.threads());
   return {};
@@ -103,9 +129,7 @@ Status fused_conv(KernelContext& c) {
     dense::widen_half(c.input(1).as<uint16_t>(), wide.data(), wide.size(), c.threads());
     conv.packed_weights = wide.data();
   } else if (c.integer("packed") != 0) {
-    if (c.input(1).bytes() != bytes)
-      return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected",
-                  c.input(1).bytes(), bytes);
+    HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), bytes));
     conv.packed_weights = c.input(1).as<float>();
   } else {
     if (!(c.input(1).dims == weights))
