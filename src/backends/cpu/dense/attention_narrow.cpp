@@ -25,8 +25,10 @@ inline constexpr size_t kTileScores = kMaxUnitRows * kWide;
 inline constexpr size_t kTileWeights = kMaxUnitRows * kChunk;
 
 // What one block of queries works in. Left sides are [part][chunk][row][16] units, right sides
-// panels of [chunk][part][16][32]. Scores, [panel of 32 keys][row][32], and weights are those of
-// one tile of queries: they stay in the first cache from product to product.
+// panels of [chunk][part][16][32]. Scores, [panel of 32 keys][row][32], weights and sums are those
+// of one tile of queries, scores and sums of two of them: the next tile's scores are asked for
+// before this one's are weighed, and the last one's sums are added after, so that products and
+// vectors run side by side.
 struct NarrowScratch {
   size_t rows;    // of queries: kernels read whole tiles of 32
   size_t depth;   // chunks of a query
@@ -41,10 +43,10 @@ struct NarrowScratch {
     q = layout.take(a.parts * depth * rows * kChunk);
     steps = layout.take((depth + kMostChunks) * (sizeof(ptrdiff_t) / sizeof(float)));
     keys = layout.take(a.parts * depth * kChunk * kKeyBlock);
-    scores = layout.take(kMostChunks * kTileScores);
+    scores = layout.take(2 * kMostChunks * kTileScores);
     weights = layout.take((a.parts * kMostChunks * kMaxUnitRows + kUnitRowsBeyond) * kChunk);
     value_units = layout.take(values * a.parts * kKeyBlock / 2 * kWide);
-    sums = layout.take(kTileScores);
+    sums = layout.take(2 * values * kTileScores);
     out = layout.take(values * kWide * query_block(a));  // row-major
     row = layout.take(2 * query_block(a));               // maximum, sum
     total = layout.total();
@@ -123,52 +125,79 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
                       a.value_depth - column, kWide, right_chunk, panel,
                       low_of(panel, kChunk * kWide));
     }
-    for (size_t first = 0; first < rows; first += kernels.rows) {
-      const size_t height = std::min(kernels.rows, rows - first);
-      const size_t reach = job.seen(first + height - 1, key, count);  // of the last query
-      if (reach == 0) continue;
-      const size_t panels = (reach + kWide - 1) / kWide;
-      for (size_t p = 0; p < panels; ++p)
-        tile({.a = q + first * kChunk,
+    const size_t tiles = (rows + kernels.rows - 1) / kernels.rows;
+    const auto height_of = [&](size_t t) {
+      return std::min(kernels.rows, rows - t * kernels.rows);
+    };
+    // Of keys that the last query of a tile sees.
+    const auto panels_of = [&](size_t t) {
+      return (job.seen(t * kernels.rows + height_of(t) - 1, key, count) + kWide - 1) / kWide;
+    };
+    const auto scores_of = [&](size_t t) { return scores + t % 2 * kMostChunks * kTileScores; };
+    const auto sums_of = [&](size_t t) { return sums + t % 2 * places.values * kTileScores; };
+    float factors[2][kMaxUnitRows];
+
+    const auto score = [&](size_t t) {
+      for (size_t p = 0; p < panels_of(t); ++p)
+        tile({.a = q + t * kernels.rows * kChunk,
               .steps = steps,
               .a_low = static_cast<ptrdiff_t>(places.depth * query_chunk),
               .b = keys + p * places.depth * right_chunk,
               .units = places.depth * parts * kChunk,
-              .rows = height,
+              .rows = height_of(t),
               .width = kWide,
-              .sums = scores + p * kTileScores});
-      float factors[kMaxUnitRows];
-      for (size_t r = 0; r < height; ++r) {
-        const size_t row = first + r, seen = job.seen(row, key, count);
-        float* at = scores + r * kWide;
+              .sums = scores_of(t) + p * kTileScores});
+    };
+    const auto weigh = [&](size_t t) {
+      const size_t panels = panels_of(t);
+      for (size_t r = 0; r < height_of(t); ++r) {
+        const size_t row = t * kernels.rows + r, seen = job.seen(row, key, count);
+        float* at = scores_of(t) + r * kWide;
         // The product below runs over whole panels.
         for (size_t c = (seen + kChunk - 1) / kChunk; c < 2 * panels; ++c)
           std::fill_n(at + c / 2 * kTileScores + c % 2 * kChunk, kChunk, 0.0f);
-        factors[r] = seen == 0
-                         ? 1.0f
-                         : weigh_row<2>(at, kTileScores, seen, a.scale, a.softcap,
-                                        mask ? mask + row * a.mask_strides.row + key : nullptr,
-                                        maxima[row], totals[row]);
+        factors[t % 2][r] =
+            seen == 0 ? 1.0f
+                      : weigh_row<2>(at, kTileScores, seen, a.scale, a.softcap,
+                                     mask ? mask + row * a.mask_strides.row + key : nullptr,
+                                     maxima[row], totals[row]);
       }
       for (size_t p = 0; p < panels; ++p) {
-        const float* from = scores + p * kTileScores;
+        const float* from = scores_of(t) + p * kTileScores;
         uint32_t* to = weights + p * kTileWeights;
-        split_pixels(from, from + kChunk, height, kWide, kWide, to,
+        split_pixels(from, from + kChunk, height_of(t), kWide, kWide, to,
                      low_of(to, kMostChunks * kTileWeights));
       }
-      for (size_t column = 0; column < width; column += kWide) {
+    };
+    const auto multiply = [&](size_t t) {
+      for (size_t panel = 0; panel < places.values; ++panel)
         tile({.a = weights,
               .steps = weight_steps,
               .a_low = static_cast<ptrdiff_t>(kMostChunks * kTileWeights),
-              .b = values + column / kWide * value_panel,
-              .units = panels * parts * kChunk,
-              .rows = height,
+              .b = values + panel * value_panel,
+              .units = panels_of(t) * parts * kChunk,
+              .rows = height_of(t),
               .width = kWide,
-              .sums = sums});
-        for (size_t r = 0; r < height; ++r)
-          add_row(out + (first + r) * width + column, factors[r], sums + r * kWide);
-      }
+              .sums = sums_of(t) + panel * kTileScores});
+    };
+    const auto add = [&](size_t t) {
+      for (size_t panel = 0; panel < places.values; ++panel)
+        for (size_t r = 0; r < height_of(t); ++r)
+          add_row(out + (t * kernels.rows + r) * width + panel * kWide, factors[t % 2][r],
+                  sums_of(t) + panel * kTileScores + r * kWide);
+    };
+    // Tiles of a causal block that see none of these keys are the first ones.
+    size_t t = 0;
+    while (t < tiles && panels_of(t) == 0) ++t;
+    const size_t begin = t;
+    if (t < tiles) score(t);
+    for (; t < tiles; ++t) {
+      if (t + 1 < tiles) score(t + 1);
+      weigh(t);
+      multiply(t);
+      if (t > begin) add(t - 1);
     }
+    if (begin < tiles) add(tiles - 1);
   }
   float* to = job.out();
   for (size_t r = 0; r < rows; ++r) {
