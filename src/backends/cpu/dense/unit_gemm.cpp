@@ -50,7 +50,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   // all panels, and the next job does so in the same place: it never leaves the near cache.
   const size_t near_blocks =
       (tiles.tiles + std::min(block, kMaxBlock) - 1) / std::min(block, kMaxBlock);
-  const bool near = !g.image && (pool.size() == 1 || near_blocks >= wanted);
+  const bool near = !g.image && (pool.size() == 1 || near_blocks >= wanted / 2);
   if (!near && (tiles.tiles + block - 1) / block * panels < wanted)
     block = std::max<size_t>(tiles.tiles * panels / wanted, 1);
   block = std::min(block, kMaxBlock);
