@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/checked_compile.h"
 #include "cli/command.h"
 #include "cli/inspect/text.h"
 #include "cli/model_file.h"
@@ -26,6 +27,7 @@ struct CompileArguments {
   fs::path model, output;
   std::vector<std::string> shapes;
   std::string precision = "f32", weights;
+  fs::path check;
   std::vector<std::string> targets = {"host"};
   int explain = 0;
 };
@@ -72,7 +74,9 @@ Status compile(const CompileArguments& arguments) {
     options.on_step = [&progress](std::string_view step, size_t done) {
       progress.set(done, std::max(compiler::kUsualSteps, done + 1), step);
     };
-    HOLOGRAM_TRY(bytes, compiler::compile_onnx(arguments.model, options));
+    HOLOGRAM_TRY(bytes, arguments.check.empty()
+                            ? compiler::compile_onnx(arguments.model, options)
+                            : compile_checked(arguments.model, options, arguments.check));
     progress.set(compiler::kUsualSteps, compiler::kUsualSteps, "writing");
     HOLOGRAM_CHECK(write_file(output, bytes));
   }
@@ -229,6 +233,9 @@ void add_model_commands(Commands& commands) {
       "f32 (default), fast (f32 in two bf16 parts where the CPU has matrix tiles), bf16, f16 "
       "(weights stored as f16, arithmetic in f32), int8 (products in 8-bit integers) or int4 "
       "(weights of products in 4 bits)");
+  command->add_option("--check", compiling->check,
+                      "A folder of inputs as quantize takes them: of fast and bf16, as many of the "
+                      "first products are widened as keep errors within 1e-4 and 2e-2");
   command->add_option("--weights", compiling->weights,
                       "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
                       "fraction of their bytes works (run --quality)");

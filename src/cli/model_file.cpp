@@ -29,10 +29,17 @@ Result<runtime::Session> open_model(const std::filesystem::path& path,
   HOLOGRAM_TRY(auto options, compile_options(shapes));
   HOLOGRAM_TRY(options.key, archive::KeyPair::generate());
   HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, options));
+  return open_archive(bytes, options.key);
+}
+
+Result<runtime::Session> open_archive(const std::vector<std::byte>& bytes,
+                                      const std::optional<archive::KeyPair>& key) {
   HOLOGRAM_TRY(AlignedBytes memory, AlignedBytes::allocate(bytes.size()));
   std::memcpy(memory.data(), bytes.data(), bytes.size());
   auto owner = std::make_shared<AlignedBytes>(std::move(memory));
-  auto trusted = std::make_shared<archive::TrustedKeys>(std::vector{options.key->public_key()});
+  std::vector<archive::PublicKey> keys;
+  if (key) keys.push_back(key->public_key());
+  auto trusted = std::make_shared<archive::TrustedKeys>(std::move(keys));
   HOLOGRAM_TRY(archive::Archive archive,
                archive::Archive::open(owner->bytes(), owner, {.trusted = std::move(trusted)}));
   return runtime::Session::open(std::move(archive));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ Result<compiler::CompileOptions> compile_options(const std::vector<std::string>&
 Result<runtime::Session> open_model(const std::filesystem::path& path,
                                     const std::vector<std::string>& shapes, bool preload = false,
                                     const runtime::WeightOptions& weights = {});
+
+// An archive in memory, of which a copy is kept; `key` is trusted to have signed its native code.
+Result<runtime::Session> open_archive(const std::vector<std::byte>& bytes,
+                                      const std::optional<archive::KeyPair>& key = std::nullopt);
 
 // For people: "weights at 24.3 dB or better, 51.2% of 4.13 MB".
 std::string describe(const runtime::WeightStatus& weights);

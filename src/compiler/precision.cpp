@@ -97,21 +97,34 @@ Result<Precision> parse_precision(std::string_view name) {
   return fail(ErrorCode::invalid_argument, "no precision '{}'; there are {}", name, kThereAre);
 }
 
-Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision) {
+Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision, size_t widened) {
   if (precision == Precision::int8 || precision == Precision::int4)
     return use_weight_codes(graph, precision);
   PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
   const bool possible =
       precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
-  for (Node& node : graph.nodes) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node& node = graph.nodes[i];
     for (graph::Subgraph& sub : node.subgraphs) {
-      HOLOGRAM_TRY(const PrecisionChoice inner, choose_precision(*sub.graph, precision));
+      HOLOGRAM_TRY(const PrecisionChoice inner,
+                   choose_precision(*sub.graph, precision, widened - choice.widened));
       choice.narrow += inner.narrow;
       choice.wide += inner.wide;
+      choice.widened += inner.widened;
     }
     if (node.domain != "hologram" || !multiplies(node)) continue;
     if (!possible || !has_narrow_kernel(graph, node, precision)) {
+      ++choice.wide;
+      continue;
+    }
+    int64_t parts = precision == Precision::fast ? 2 : 1;
+    if (precision != Precision::f16 && choice.widened < widened) {
+      ++choice.widened;
+      choice.first_node = i + 1;
+      parts = parts == 1 && dense::has_bf16_tiles() ? 2 : 0;
+    }
+    if (parts == 0) {
       ++choice.wide;
       continue;
     }
@@ -120,7 +133,7 @@ Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision) {
       node.attributes.set("half", int64_t{1});
       continue;
     }
-    node.attributes.set("parts", int64_t{precision == Precision::fast ? 2 : 1});
+    node.attributes.set("parts", parts);
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
   return choice;
@@ -138,8 +151,12 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
     return fmt::format("fast: {} steps in f32, since this CPU has no bf16 tiles", choice.wide);
   if (precision == Precision::f16)
     return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
-  return fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16", choice.narrow,
-                     fast ? "two bf16 parts" : "bf16", choice.wide);
+  std::string text = fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16",
+                                 choice.narrow, fast ? "two bf16 parts" : "bf16", choice.wide);
+  if (choice.widened != 0)
+    text += fmt::format("; the first {} as {}", choice.widened,
+                        fast || !dense::has_bf16_tiles() ? "f32" : "two bf16 parts");
+  return text;
 }
 
 }  // namespace hologram::compiler

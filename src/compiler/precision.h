@@ -29,10 +29,17 @@ Result<Precision> parse_precision(std::string_view name);
 // bf16 values stand for an operand. Before packing, after layouts are chosen. What is faster in f32
 // on this machine (Winograd without tiles) or has no such kernel stays f32. Attention takes part
 // where the CPU has instructions for bf16.
+//
+// The first `widened` steps that could be narrow are one grade wider: f32 in `fast`, two parts in
+// `bf16` (f32 where the CPU has no tiles). What early steps round off, a deep network enlarges
+// most.
 struct PrecisionChoice {
   size_t narrow = 0, wide = 0;  // steps that got `parts`, and others that multiply in f32
+  size_t widened = 0;           // steps that are wider than others of their kind
+  size_t first_node = 0;        // of the graph: the first after those
 };
-Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision);
+Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision,
+                                         size_t widened = 0);
 
 // "fast: 73 steps as two bf16 parts, 4 in f32"; empty for f32.
 std::string describe(const PrecisionChoice& choice, Precision precision);

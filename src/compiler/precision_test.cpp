@@ -54,8 +54,8 @@ Graph network() {
   return g;
 }
 
-std::vector<float> result(Precision precision, size_t* bytes = nullptr) {
-  auto archive = compile(network(), {.precision = precision});
+std::vector<float> result(Precision precision, size_t* bytes = nullptr, size_t widened = 0) {
+  auto archive = compile(network(), {.precision = precision, .widened = widened});
   EXPECT_TRUE(archive.has_value()) << archive.error().to_string();
   if (bytes) *bytes = archive->size();
   auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(archive->size()));
@@ -140,6 +140,27 @@ TEST(Precision, TheReportSaysWhatBecameOfIt) {
   const CompileReport fast = product_report(64, 32, Precision::fast);
   EXPECT_EQ(fast.narrow_steps + fast.wide_steps, 1u);
   EXPECT_NE(fast.to_text().find("precision: fast: 1 steps"), std::string::npos);
+}
+
+TEST(Precision, TheFirstStepsCanBeWider) {
+  const auto report_of = [](size_t widened) {
+    CompileReport report;
+    EXPECT_TRUE(
+        compile(network(), {.precision = Precision::bf16, .widened = widened, .report = &report})
+            .has_value());
+    return report;
+  };
+  const CompileReport none = report_of(0), all = report_of(100);
+  EXPECT_EQ(none.precision_note.find("the first"), std::string::npos);
+  EXPECT_NE(all.precision_note.find("; the first"), std::string::npos);
+  EXPECT_EQ(none.narrow_steps + none.wide_steps, all.narrow_steps + all.wide_steps);
+  // Each step that is wider brings the result nearer, until it is that of `fast`, or of f32.
+  const std::vector<float> exact = result(Precision::f32);
+  const double first = error(result(Precision::bf16), exact);
+  const double last = error(result(Precision::bf16, nullptr, 100), exact);
+  EXPECT_GT(first, 1e-4);
+  EXPECT_LE(last, 1e-4);
+  EXPECT_EQ(result(Precision::fast, nullptr, 100), exact);
 }
 
 TEST(Precision, NamesAreKnownOrRefused) {
