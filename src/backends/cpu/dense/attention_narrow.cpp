@@ -22,6 +22,9 @@ namespace hologram::backends::dense {
 inline constexpr size_t kWide = 2 * kChunk;
 inline constexpr size_t kMostChunks = kKeyBlock / kWide;
 inline constexpr size_t kTileScores = kMaxUnitRows * kWide;
+// From panel to panel of scores: not a multiple of 4 KiB, at which loads wait for stores that only
+// look like theirs.
+inline constexpr size_t kScorePanel = kTileScores + 8 * kWide;
 inline constexpr size_t kTileWeights = kMaxUnitRows * kChunk;
 
 // What one block of queries works in. Left sides are [part][chunk][row][16] units, right sides
@@ -43,7 +46,7 @@ struct NarrowScratch {
     q = layout.take(a.parts * depth * rows * kChunk);
     steps = layout.take((depth + kMostChunks) * (sizeof(ptrdiff_t) / sizeof(float)));
     keys = layout.take(a.parts * depth * kChunk * kKeyBlock);
-    scores = layout.take(2 * kMostChunks * kTileScores);
+    scores = layout.take(2 * kMostChunks * kScorePanel);
     weights = layout.take((a.parts * kMostChunks * kMaxUnitRows + kUnitRowsBeyond) * kChunk);
     value_units = layout.take(values * a.parts * kKeyBlock / 2 * kWide);
     sums = layout.take(2 * values * kTileScores);
@@ -133,7 +136,7 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
     const auto panels_of = [&](size_t t) {
       return (job.seen(t * kernels.rows + height_of(t) - 1, key, count) + kWide - 1) / kWide;
     };
-    const auto scores_of = [&](size_t t) { return scores + t % 2 * kMostChunks * kTileScores; };
+    const auto scores_of = [&](size_t t) { return scores + t % 2 * kMostChunks * kScorePanel; };
     const auto sums_of = [&](size_t t) { return sums + t % 2 * places.values * kTileScores; };
     float factors[2][kMaxUnitRows];
 
@@ -146,7 +149,7 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
               .units = places.depth * parts * kChunk,
               .rows = height_of(t),
               .width = kWide,
-              .sums = scores_of(t) + p * kTileScores});
+              .sums = scores_of(t) + p * kScorePanel});
     };
     const auto weigh = [&](size_t t) {
       const size_t panels = panels_of(t);
@@ -155,15 +158,15 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
         float* at = scores_of(t) + r * kWide;
         // The product below runs over whole panels.
         for (size_t c = (seen + kChunk - 1) / kChunk; c < 2 * panels; ++c)
-          std::fill_n(at + c / 2 * kTileScores + c % 2 * kChunk, kChunk, 0.0f);
+          std::fill_n(at + c / 2 * kScorePanel + c % 2 * kChunk, kChunk, 0.0f);
         factors[t % 2][r] =
             seen == 0 ? 1.0f
-                      : weigh_row<2>(at, kTileScores, seen, a.scale, a.softcap,
+                      : weigh_row<2>(at, kScorePanel, seen, a.scale, a.softcap,
                                      mask ? mask + row * a.mask_strides.row + key : nullptr,
                                      maxima[row], totals[row]);
       }
       for (size_t p = 0; p < panels; ++p) {
-        const float* from = scores_of(t) + p * kTileScores;
+        const float* from = scores_of(t) + p * kScorePanel;
         uint32_t* to = weights + p * kTileWeights;
         split_pixels(from, from + kChunk, height_of(t), kWide, kWide, to,
                      low_of(to, kMostChunks * kTileWeights));

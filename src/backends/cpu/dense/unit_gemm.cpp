@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kSmallWork = 64 * 1024;     // units of multiply-adds
 constexpr size_t kBlockBytes = 1024 * 1024;  // of packed A, read again for every panel
 constexpr size_t kMaxBlock = 8;              // tiles, whose sums are kept together
+constexpr size_t kShortSum = 576;            // units
 size_t padded_units(size_t units) { return align_up(units, kChunk); }
 
 // Units that tiles add up before they put their sums down. A sum that fits the second cache beside
@@ -64,12 +65,15 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   const size_t panel_end = unit_panel_units(g.n, g.units);
   const size_t pass = pass_units(g, kernels);
   const bool one_pass = pass >= g.units;
+  // Of short sums even before they are stored: loads that come after a store wait for it where the
+  // last 12 bits of their addresses agree.
+  const bool within = one_pass && kernels.depth != 0 && g.units <= kShortSum;
   const auto run = [&](size_t begin, size_t end) {
     // Of the rows of the job's first block; other jobs of this call use the same place.
     const size_t place = near ? tiles.begin(begin / panels * block) * depth : 0;
     alignas(64) uint32_t sums[kMaxBlock * kMaxUnitRows * kPanelColumns];
     const size_t tile_sums = kernels.rows * kPanelColumns;
-    // A tile is finished, and the next one's rows are packed, after the products that follow it in
+    // A tile is finished, and the next one's rows are packed, when the products that follow it in
     // time were asked for: what a CPU does with vectors then runs beside them, not after them.
     Pending pending;
     size_t turn = 0;
@@ -102,7 +106,13 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
             (last - first);
         for (size_t t = first; t < last; ++t) {
           const size_t row = tiles.begin(t), rows = tiles.height(t);
-          uint32_t* const to = sums + (one_pass ? turn++ % 2 : t - first) * tile_sums;
+          uint32_t* const to = sums + (!one_pass ? t - first : within ? 0 : turn++ % 2) * tile_sums;
+          const bool finishes = unit + pass >= g.units;
+          const auto beside = [&] {
+            if (finishes) settle();
+            if (packs && unit == 0 && t + 1 < last) pack_tile(t + 1);
+          };
+          const FunctionRef<void()> meanwhile(beside);
           g.tile(
               {.a = g.image ? g.image + row * g.image_row : a + row * depth - shift + unit * rows,
                .steps = g.image ? g.steps + unit / g.step_units : nullptr,
@@ -114,13 +124,11 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
                .width = width,
                .sums = to,
                .add = unit > 0,
+               .meanwhile = within ? &meanwhile : nullptr,
                .ahead = b + units * width + (t - first) * ahead,
                .ahead_units = ahead});
-          if (unit + pass >= g.units) {
-            settle();
-            pending = {row, rows, column, width, to};
-          }
-          if (packs && unit == 0 && t + 1 < last) pack_tile(t + 1);
+          if (!within) beside();
+          if (finishes) pending = {row, rows, column, width, to};
         }
       }
     }

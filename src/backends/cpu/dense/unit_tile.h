@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "support/function_ref.h"
+
 namespace hologram::backends::dense {
 
 struct UnitTile {
@@ -28,7 +30,9 @@ struct UnitTile {
   size_t width = 0;      // columns of the panel: 16 or 32
   void* sums = nullptr;  // [rows][width] of int32_t or float
   // Only for kernels that have a `depth`:
-  bool add = false;                 // to what `sums` holds
+  bool add = false;  // to what `sums` holds
+  // Called when the products are asked for and before sums are stored; null: nothing to do.
+  const FunctionRef<void()>* meanwhile = nullptr;
   const uint32_t* ahead = nullptr;  // what will be read soon, to be brought nearer meanwhile
   size_t ahead_units = 0;
 

@@ -116,6 +116,7 @@ HOLOGRAM_AMX inline __attribute__((always_inline)) void load_sums(const UnitTile
 }
 template <int kA, int kB>
 HOLOGRAM_AMX inline __attribute__((always_inline)) void store_sums(const UnitTile& tile) {
+  if (tile.meanwhile) (*tile.meanwhile)();
   auto* sums = static_cast<uint32_t*>(tile.sums);
   _tile_stored(0, sums, kB * kRowBytes);
   if constexpr (kB == 2) _tile_stored(1, sums + kChunk, kB * kRowBytes);
