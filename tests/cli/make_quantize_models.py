@@ -48,13 +48,21 @@ onnx.save(network(17), f"{folder}/external.onnx", save_as_external_data=True, lo
 graph = helper.make_graph([node("Relu", ["x"], ["y"])], "none", [value("x", [2])], [value("y", [2])])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), f"{folder}/nothing.onnx")
 
-for name in ("samples", "npy", "pb/0", "empty", "wrong"):
+# The difference of two products that nearly agree enlarges what they round off.
+matrix = random.standard_normal((64, 32)).astype(np.float32)
+close = [numpy_helper.from_array(m.astype(np.float32), n) for n, m in (("a", matrix), ("b", matrix * 1.001))]
+graph = helper.make_graph([node("MatMul", ["x", "a"], ["p"]), node("MatMul", ["x", "b"], ["q"]), node("Sub", ["p", "q"], ["y"])],
+                          "close", [value("x", [8, 64])], [value("y", [8, 32])], close)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), f"{folder}/close.onnx")
+
+for name in ("samples", "npy", "pb/0", "empty", "wrong", "rows"):
     os.makedirs(f"{folder}/{name}")
 for i in range(6):
     x = random.standard_normal((2, 3, 12, 12)).astype(np.float32)
     np.savez(f"{folder}/samples/{i}.npz", x=x)
     np.save(f"{folder}/npy/{i}.npy", x)
 np.savez(f"{folder}/wrong/0.npz", z=x)
+np.savez(f"{folder}/rows/0.npz", x=random.standard_normal((8, 64)).astype(np.float32))
 with open(f"{folder}/pb/0/input_0.pb", "wb") as f:
     f.write(numpy_helper.from_array(x, "x").SerializeToString())
 np.save(f"{folder}/x.npy", x)
