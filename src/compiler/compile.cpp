@@ -11,6 +11,7 @@
 #include "compiler/pack_weights.h"
 #include "compiler/weights.h"
 #include "graph/dim.h"
+#include "graph/passes/channels_last.h"
 #include "graph/passes/common_subexpressions.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/fold_activation.h"
@@ -144,6 +145,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   }));
   HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
     HOLOGRAM_CHECK(graph::assign_layout(graph));
+    HOLOGRAM_CHECK(graph::keep_channels_last(graph));
     graph::fold_activation(graph);
     return clean();
   }));

@@ -218,6 +218,42 @@ TEST(Integers, AQuantisedNetworkRunsInIntegersThroughout) {
   EXPECT_EQ(run.steps("Conv") + run.steps("hologram.Conv"), 0u);
 }
 
+// A block with a residual, two sizes of channels, a depthwise convolution and a pool that wants the
+// plain order: between convolutions and element-wise operators nothing is turned.
+TEST(Integers, ImagesStayWithChannelsLast) {
+  const auto write = [](Network& n, ValueId x) {
+    const auto convolved = [&](ValueId bytes, float scale, const Dims& dims, int64_t group) {
+      const ValueId w = n.g.op("DequantizeLinear")
+                            .input(n.weights(DType::i8, dims))
+                            .input(n.scales(dims[0], 0.002f))
+                            .attribute("axis", 0);
+      const int64_t pad = dims[2] / 2;
+      return n.g.op("Conv")
+          .input(n.dequantised(bytes, scale, DType::u8, 9))
+          .input(w)
+          .attribute("group", group)
+          .attribute("pads", Ints{pad, pad, pad, pad})
+          .output();
+    };
+    const ValueId inner = n.quantised(n.g.op("Relu").input(convolved(x, 0.02f, {64, 5, 3, 3}, 1)),
+                                      0.02f, DType::u8, 9);
+    const ValueId left = convolved(inner, 0.02f, {20, 64, 3, 3}, 1);
+    const ValueId right = convolved(x, 0.02f, {20, 5, 1, 1}, 1);
+    const ValueId sum = n.g.op("Relu").input(n.g.op("Add").input(left).input(right));
+    const ValueId codes = n.quantised(sum, 0.05f, DType::u8, 9);
+    const ValueId deep = convolved(codes, 0.05f, {20, 1, 3, 3}, 20);
+    const ValueId pooled = n.g.op("MaxPool")
+                               .input(n.g.op("Add").input(deep).input(sum))
+                               .attribute("kernel_shape", Ints{3, 3})
+                               .attribute("pads", Ints{1, 1, 1, 1});
+    return n.g.op("Add").input(pooled).input(sum).output();
+  };
+  const Outcome run = expect_same(write, DType::u8, {2, 5, 7, 9});
+  EXPECT_EQ(run.steps("hologram.ConvInteger"), 4u);
+  // What the pool reads, what it makes, and the result.
+  EXPECT_EQ(run.steps("Transpose"), 3u);
+}
+
 TEST(Integers, WithoutAQuantisedResultItIsF32) {
   const auto write = [](Network& n, ValueId x) {
     const ValueId m = n.g.op("DequantizeLinear")

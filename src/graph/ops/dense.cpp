@@ -230,7 +230,8 @@ void add_dense(OperatorTable& table) {
   };
   add_integer("MatMulInteger", "k:i, n:i", matmul_integer);
   add_integer("ConvInteger",
-              "auto_pad:s, dilations:is, group:i, pads:is, strides:is, weight_shape:is",
+              "auto_pad:s, dilations:is, group:i, pads:is, strides:is, weight_shape:is, "
+              "x_channels_last:i, y_channels_last:i",
               conv_integer);
   add("LSTM", "direction:s, hidden_size:i, input_size:i, layout:i",
       "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T?, initial_c:T?, P:T? -> Y:T?, Y_h:T?, "

@@ -9,57 +9,46 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "backends/cpu/dense/quantize.h"
-#include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/depthwise_int8.h"
+#include "backends/cpu/dense/transpose.h"
 #include "support/aligned.h"
-
-#ifndef HOLOGRAM_DENSE_CONV_INT8_ONCE_
-#define HOLOGRAM_DENSE_CONV_INT8_ONCE_
-namespace hologram::backends::dense {
-// The taps that one pixel of a depthwise convolution sees: x and w for each, channels beside each
-// other and as 16-bit values less their zero.
-struct DepthwisePixel {
-  const uint8_t* const* x;  // null: padding
-  const int16_t* w;         // [tap][channels]
-  size_t taps, channels;
-  size_t first, last;  // of the channels
-  uint8_t flip;        // to make bytes unsigned
-  int16_t x_zero;      // of those
-  int32_t* sums;
-};
-}  // namespace hologram::backends::dense
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void depthwise_pixel(const DepthwisePixel& p) {
-  const hn::ScalableTag<int32_t> d32;
-  const hn::Rebind<uint8_t, decltype(d32)> d8;
-  const hn::Rebind<int16_t, decltype(d32)> d16;
-  const size_t lanes = hn::Lanes(d32);
-  const auto zero = hn::Set(d32, p.x_zero);
-  const auto flip = hn::Set(d8, p.flip);
-  size_t c = p.first;
-  for (; c + lanes <= p.last; c += lanes) {
-    auto sum = hn::Zero(d32);
-    for (size_t t = 0; t < p.taps; ++t) {
-      if (!p.x[t]) continue;
-      const auto x = hn::PromoteTo(d32, hn::Xor(hn::LoadU(d8, p.x[t] + c), flip));
-      const auto w = hn::PromoteTo(d32, hn::LoadU(d16, p.w + t * p.channels + c));
-      sum = hn::Add(sum, hn::Mul(hn::Sub(x, zero), w));
+// to[j * to_stride + i] = from[i * from_stride + j], 16 x 16: four rounds of a perfect shuffle.
+HWY_INLINE void turn_16x16(const uint8_t* from, size_t from_stride, uint8_t* to, size_t to_stride) {
+  const hn::FixedTag<uint8_t, 16> d;
+  hn::Vec<decltype(d)> rows[16], next[16];
+  for (size_t i = 0; i < 16; ++i) rows[i] = hn::LoadU(d, from + i * from_stride);
+#pragma GCC unroll 4
+  for (size_t round = 0; round < 4; ++round) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < 8; ++i) {
+      next[2 * i] = hn::InterleaveLower(d, rows[i], rows[i + 8]);
+      next[2 * i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + 8]);
     }
-    hn::StoreU(sum, d32, p.sums + (c - p.first));
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 16; ++i) rows[i] = next[i];
   }
-  for (; c < p.last; ++c) {
-    int32_t sum = 0;
-    for (size_t t = 0; t < p.taps; ++t)
-      if (p.x[t])
-        sum += (static_cast<int32_t>(p.x[t][c] ^ p.flip) - p.x_zero) * p.w[t * p.channels + c];
-    p.sums[c - p.first] = sum;
-  }
+  for (size_t i = 0; i < 16; ++i) hn::StoreU(rows[i], d, to + i * to_stride);
+}
+
+// [rows][columns] -> [columns][rows], the columns first..last.
+void turn_bytes(const uint8_t* from, size_t rows, size_t columns, size_t first, size_t last,
+                uint8_t* to) {
+  for (size_t j = first; j < last; j += 16)
+    for (size_t i = 0; i < rows; i += 16) {
+      if (j + 16 <= last && i + 16 <= rows) {
+        turn_16x16(from + i * columns + j, columns, to + j * rows + i, rows);
+        continue;
+      }
+      for (size_t y = j; y < std::min(j + 16, last); ++y)
+        for (size_t x = i; x < std::min(i + 16, rows); ++x)
+          to[y * rows + x] = from[x * columns + y];
+    }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -68,7 +57,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hologram::backends::dense {
-HWY_EXPORT(depthwise_pixel);
+HWY_EXPORT(turn_bytes);
 
 namespace {
 
@@ -85,16 +74,12 @@ size_t depthwise_bytes(const ConvInt8Shape& s) {
   return kAlignment + align_up(s.taps() * s.channels * sizeof(int16_t), kAlignment);
 }
 
-// [rows][columns] -> [columns][rows], in blocks that stay in L1.
-template <typename T>
-void turn(const T* from, size_t rows, size_t columns, T* to, ThreadPool& pool) {
-  constexpr size_t kSide = 32;
+// [rows][columns] -> [columns][rows]
+void turn(const uint8_t* from, size_t rows, size_t columns, uint8_t* to, ThreadPool& pool) {
+  constexpr size_t kSide = 64;
+  const auto bytes = HWY_DYNAMIC_DISPATCH(turn_bytes);
   const auto run = [&](size_t begin, size_t end) {
-    for (size_t c0 = begin * kSide; c0 < std::min(end * kSide, columns); c0 += kSide)
-      for (size_t r0 = 0; r0 < rows; r0 += kSide)
-        for (size_t c = c0; c < std::min(c0 + kSide, columns); ++c)
-          for (size_t r = r0; r < std::min(r0 + kSide, rows); ++r)
-            to[c * rows + r] = from[r * columns + c];
+    bytes(from, rows, columns, begin * kSide, std::min(end * kSide, columns), to);
   };
   pool.parallel_for((columns + kSide - 1) / kSide, 1, run, Schedule::fixed,
                     rows * columns < kSmallWork ? 1 : 0);
@@ -102,7 +87,7 @@ void turn(const T* from, size_t rows, size_t columns, T* to, ThreadPool& pool) {
 
 // Scratch of one image after the other.
 struct Places {
-  size_t turned, gathered, result, weights, product, total;
+  size_t turned, gathered, edge, result, product, total;
   explicit Places(const ConvInt8& c) {
     const ConvInt8Shape& s = c.shape;
     size_t at = 0;
@@ -112,11 +97,22 @@ struct Places {
       return place;
     };
     turned = take(c.x_channels_last ? 0 : s.channels * s.height * s.width);
-    gathered = take(s.depthwise() || (s.pointwise() && s.groups == 1) ? 0 : s.pixels() * s.depth());
+    gathered = take(gathers(s) ? s.pixels() * s.depth() : 0);
+    edge = take(finds(s) ? s.channels : 0);
     result = take(c.y_channels_last ? 0 : s.filters * s.pixels() * element_size(c.output));
-    weights = take(s.depthwise() ? s.taps() * s.channels * sizeof(int16_t) : 0);
     product = at;
-    total = at + (s.depthwise() ? 0 : gemm_int8_scratch_bytes(product_of(c, 0)));
+    total = at + (s.depthwise() ? depthwise_int8_scratch_bytes(c)
+                                : gemm_int8_scratch_bytes(product_of(c, 0)));
+  }
+
+  // Where a product gets its rows: from the image itself, from its pieces tap by tap, or from a
+  // copy of all of them.
+  static bool finds(const ConvInt8Shape& s) {
+    return !s.depthwise() && !(s.pointwise() && s.groups == 1) &&
+           Int8Rows::supported(s.taps(), s.channels / s.groups);
+  }
+  static bool gathers(const ConvInt8Shape& s) {
+    return !s.depthwise() && !(s.pointwise() && s.groups == 1) && !finds(s);
   }
 
   // One group of one image; the pointers into images are the caller's to set.
@@ -171,77 +167,21 @@ void gather(const ConvInt8& c, const uint8_t* image, size_t group, uint8_t* rows
                     s.pixels() * s.depth() < kSmallWork ? 1 : 0);
 }
 
-// sums -> what the caller asked for, filters begin..end of one pixel, at `to`.
-void finish_pixel(const ConvInt8& c, const TileKernel& kernel, int32_t* sums, size_t pixel,
-                  size_t begin, size_t end, std::byte* to) {
-  for (size_t f = begin; f < end; ++f)
-    if (c.bias32) sums[f - begin] += c.bias32[f];
-  if (c.output == Int8Output::s32) {
-    std::memcpy(to, sums, (end - begin) * sizeof(int32_t));
-    return;
-  }
-  const bool bytes = c.output >= Int8Output::s8;
-  const int32_t low = c.output == Int8Output::s8 ? -128 : 0;
-  const Quantizer quantizer{c.output_scale, c.output_zero, std::max(low, c.output_low),
-                            std::min(low + 255, c.output_high)};
-  for (size_t first = begin; first < end; first += kPanelColumns) {
-    const size_t columns = std::min(kPanelColumns, end - first), at = first - begin;
-    alignas(64) float values[kPanelColumns] = {}, results[kPanelColumns];
-    for (size_t j = 0; j < columns; ++j)
-      values[j] = static_cast<float>(sums[at + j]) * (c.scales ? c.scales[first + j] : 1.0f);
-    Tile tile;
-    tile.rows = 1;
-    tile.columns = columns;
-    tile.row = pixel;
-    tile.column = first;
-    tile.epilogue = &c.epilogue;
-    tile.offset = pixel * c.shape.filters + first;
-    tile.c = bytes ? results : reinterpret_cast<float*>(to) + at;
-    tile.c_row = kPanelColumns;
-    kernel.finish(tile, values, kPanelColumns);
-    if (bytes) quantize(quantizer, results, columns, reinterpret_cast<uint8_t*>(to) + at);
-  }
-}
-
-void depthwise(const ConvInt8& c, const uint8_t* image, const int16_t* weights, std::byte* result,
-               ThreadPool& pool) {
-  const ConvInt8Shape& s = c.shape;
-  const auto sum_pixel = HWY_DYNAMIC_DISPATCH(depthwise_pixel);
-  const TileKernel kernel = tile_kernel();
-  const auto run = [&](size_t begin, size_t end) {
-    constexpr size_t kSums = 256;
-    int32_t sums[kSums];
-    const uint8_t* taps[ConvInt8Shape::kMaxTaps];
-    for (size_t oy = begin; oy < end; ++oy)
-      for (size_t ox = 0; ox < s.out_width; ++ox) {
-        for (size_t t = 0; t < s.taps(); ++t) {
-          const size_t y =
-              oy * s.stride_height + t / s.kernel_width * s.dilation_height - s.pad_top;
-          const size_t x = ox * s.stride_width + t % s.kernel_width * s.dilation_width - s.pad_left;
-          taps[t] = y < s.height && x < s.width ? image + (y * s.width + x) * s.channels : nullptr;
-        }
-        const size_t pixel = oy * s.out_width + ox;
-        for (size_t first = 0; first < s.channels; first += kSums) {
-          const size_t last = std::min(first + kSums, s.channels);
-          sum_pixel({.x = taps,
-                     .w = weights,
-                     .taps = s.taps(),
-                     .channels = s.channels,
-                     .first = first,
-                     .last = last,
-                     .flip = static_cast<uint8_t>(c.x_signed ? 0x80 : 0),
-                     .x_zero = static_cast<int16_t>(c.x_zero + (c.x_signed ? 128 : 0)),
-                     .sums = sums});
-          finish_pixel(c, kernel, sums, pixel, first, last,
-                       result + (pixel * s.filters + first) * element_size(c.output));
-        }
-      }
-  };
-  pool.parallel_for(s.out_height, 1, run, Schedule::dynamic,
-                    s.pixels() * s.channels * s.taps() < kSmallWork ? 1 : 0);
-}
-
 }  // namespace
+
+void find_taps(const ConvInt8Shape& s, const uint8_t* image, const uint8_t* edge, size_t pixel,
+               const uint8_t** taps) {
+  // Beyond the edge the subtraction wraps to something large.
+  const size_t top = pixel / s.out_width * s.stride_height - s.pad_top;
+  const size_t left = pixel % s.out_width * s.stride_width - s.pad_left;
+  for (size_t ky = 0; ky < s.kernel_height; ++ky) {
+    const size_t y = top + ky * s.dilation_height;
+    for (size_t kx = 0; kx < s.kernel_width; ++kx, ++taps) {
+      const size_t x = left + kx * s.dilation_width;
+      *taps = y < s.height && x < s.width ? image + (y * s.width + x) * s.channels : edge;
+    }
+  }
+}
 
 size_t packed_conv_int8_bytes(const ConvInt8Shape& s) {
   return s.depthwise() ? depthwise_bytes(s) : s.groups * group_bytes(s);
@@ -280,12 +220,8 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
   if (s.pixels() == 0 || s.filters == 0) return;
   const Places places(c);
   const size_t area = s.height * s.width, size = element_size(c.output);
-  auto* weights = reinterpret_cast<int16_t*>(scratch + places.weights);
-  if (s.depthwise()) {
-    const auto* from = reinterpret_cast<const int16_t*>(c.packed_w + kAlignment);
-    for (size_t i = 0; i < s.taps() * s.channels; ++i)
-      weights[i] = static_cast<int16_t>(from[i] - (c.w_zeros ? c.w_zeros[i % s.channels] : 0));
-  }
+  if (s.depthwise()) prepare_depthwise_int8(c, scratch + places.product);
+  if (Places::finds(s)) std::memset(scratch + places.edge, c.x_zero, s.channels);
   for (size_t image = 0; image < s.batch; ++image) {
     const auto* x = static_cast<const uint8_t*>(c.x) + image * s.channels * area;
     if (!c.x_channels_last) {
@@ -296,12 +232,19 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
     std::byte* y = static_cast<std::byte*>(c.y) + image * s.filters * s.pixels() * size;
     std::byte* result = c.y_channels_last ? y : scratch + places.result;
     if (s.depthwise()) {
-      depthwise(c, x, weights, result, pool);
+      depthwise_int8(c, x, result, scratch + places.product, pool);
     } else {
       for (size_t g = 0; g < s.groups; ++g) {
         GemmInt8 product = Places::product_of(c, g);
         product.a = x;
-        if (!s.pointwise() || s.groups != 1) {
+        const size_t offset = g * (s.channels / s.groups);
+        const auto* edge = reinterpret_cast<const uint8_t*>(scratch + places.edge);
+        const auto find = [&](size_t pixel, const uint8_t** taps) {
+          find_taps(s, x + offset, edge, pixel, taps);
+        };
+        const Int8Rows pieces{s.taps(), s.channels / s.groups, find};
+        if (Places::finds(s)) product.rows = &pieces;
+        if (Places::gathers(s)) {
           auto* rows = reinterpret_cast<uint8_t*>(scratch + places.gathered);
           gather(c, x, g, rows, pool);
           product.a = rows;
@@ -315,8 +258,8 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
       turn(reinterpret_cast<const uint8_t*>(result), s.pixels(), s.filters,
            reinterpret_cast<uint8_t*>(y), pool);
     else
-      turn(reinterpret_cast<const uint32_t*>(result), s.pixels(), s.filters,
-           reinterpret_cast<uint32_t*>(y), pool);
+      transpose(1, s.pixels(), s.filters, reinterpret_cast<const float*>(result),
+                reinterpret_cast<float*>(y), pool);
   }
 }
 

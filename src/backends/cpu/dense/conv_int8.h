@@ -1,11 +1,15 @@
 // Convolutions of 8-bit integers: sums in i32, exact, then as GemmInt8 says (gemm_narrow.h).
 //
-// The taps of a pixel are gathered into rows of bytes, channels of a tap beside each other, and
-// multiplied by the packed filters; one channel a group (depthwise) is summed directly. Images are
-// [batch][channel][row][column], or with channels last where said, which saves turning them.
+// The taps of a pixel are a row of bytes, channels of a tap beside each other, put together a tile
+// at a time and multiplied by the packed filters; one channel a group (depthwise) is summed
+// directly. Images are [batch][channel][row][column], or with channels last where said, which saves
+// turning them.
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/dense/quantize.h"
 
 namespace hologram::backends::dense {
 
@@ -45,7 +49,16 @@ struct ConvInt8 {
   Epilogue epilogue;  // without residual
   float output_scale = 1.0f;
   int32_t output_zero = 0, output_low = -128, output_high = 255;
+
+  Quantizer quantizer() const {
+    const int32_t low = output == Int8Output::s8 ? -128 : 0;
+    return {output_scale, output_zero, std::max(low, output_low), std::min(low + 255, output_high)};
+  }
 };
+
+// Where the taps of a pixel find their channels, those of an image being last; `edge` beyond it.
+void find_taps(const ConvInt8Shape& shape, const uint8_t* image, const uint8_t* edge, size_t pixel,
+               const uint8_t** taps);
 
 size_t packed_conv_int8_bytes(const ConvInt8Shape& shape);
 // w: [filter][channel of its group][row][column]

@@ -98,10 +98,11 @@ struct Trial {
 };
 
 std::vector<ConvInt8Shape> shapes() {
-  return {shape_of(5, 7, 1, 1, 1, 1, 0),      shape_of(35, 40, 1, 1, 2, 1, 0),
-          shape_of(6, 33, 1, 3, 1, 1, 1),     shape_of(4, 8, 2, 3, 2, 1, 1),
-          shape_of(37, 37, 37, 3, 1, 1, 1),   shape_of(3, 5, 1, 3, 1, 2, 2),
-          shape_of(300, 300, 300, 2, 2, 1, 0)};
+  return {shape_of(5, 7, 1, 1, 1, 1, 0),       shape_of(35, 40, 1, 1, 2, 1, 0),
+          shape_of(6, 33, 1, 3, 1, 1, 1),      shape_of(4, 8, 2, 3, 2, 1, 1),
+          shape_of(37, 37, 37, 3, 1, 1, 1),    shape_of(3, 5, 1, 3, 1, 2, 2),
+          shape_of(300, 300, 300, 2, 2, 1, 0), shape_of(64, 40, 1, 3, 1, 1, 1),
+          shape_of(128, 32, 2, 3, 2, 1, 1)};
 }
 
 TEST(ConvInt8, ExactOnEveryLevel) {

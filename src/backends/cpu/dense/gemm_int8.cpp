@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/dense/finish_int8.h"
 #include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
@@ -111,14 +112,15 @@ size_t head_bytes(size_t n) { return align_up(n * sizeof(int32_t), kAlignment) +
 
 // Scratch beside the packed A.
 struct Places {
-  size_t row_sums, base, zeros, scales, total;
+  size_t row_sums, base, zeros, scales, biases, total;
   explicit Places(const GemmInt8& g) {
     const size_t columns = align_up(g.n, kPanelColumns) * sizeof(int32_t);
     row_sums = align_up(unit_gemm_scratch_bytes(g.m, units_of(g.k)), kAlignment);
     base = row_sums + align_up(g.m * sizeof(int32_t), kAlignment);
     zeros = base + columns;
     scales = zeros + columns;
-    total = scales + columns;
+    biases = scales + columns;
+    total = biases + columns;
   }
 };
 
@@ -162,6 +164,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   auto* base = reinterpret_cast<int32_t*>(scratch + places.base);
   auto* zeros = reinterpret_cast<int32_t*>(scratch + places.zeros);
   auto* scales = reinterpret_cast<float*>(scratch + places.scales);
+  auto* biases = reinterpret_cast<float*>(scratch + places.biases);
   const auto* column_sums = reinterpret_cast<const int32_t*>(g.packed_b);
   const bool b_signed = g.packed_b[head_bytes(g.n) - kAlignment] != std::byte{0};
 
@@ -181,19 +184,65 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
     }
     base[j] = static_cast<int32_t>(value);
     scales[j] = inside && g.scales ? g.scales[j] : 1.0f;
+    biases[j] = inside && g.epilogue.bias && g.epilogue.bias_axis == BiasAxis::column
+                    ? g.epilogue.bias[j]
+                    : 0.0f;
   }
 
   const auto pack_one = HWY_DYNAMIC_DISPATCH(pack_row);
+  const uint8_t flip = g.a_signed ? 0x80 : 0;
+  // A row whose bytes lie apart, from piece to piece.
+  const auto pack_pieces = [&](size_t row, uint8_t* to, size_t step) -> uint32_t {
+    const uint8_t* pieces[Int8Rows::kMaxPieces];
+    g.rows->find(row, pieces);
+    const size_t bytes = g.rows->bytes;
+    if (bytes % 64 != 0) {
+      uint8_t line[Int8Rows::kMaxBytes + 64];
+      for (size_t p = 0, end; p < g.rows->pieces; p = end) {
+        // Neighbouring taps are often neighbours in memory: one copy.
+        for (end = p + 1; end < g.rows->pieces && pieces[end] == pieces[end - 1] + bytes;) ++end;
+        std::memcpy(line + p * bytes, pieces[p], (end - p) * bytes);
+      }
+      // Zeros to a whole chunk change nothing and spare the bytewise end of the row.
+      const size_t count = flip == 0 ? align_up(g.k, 64) : g.k;
+      std::memset(line + g.k, 0, count - g.k);
+      return pack_one(line, count, flip, to, step);
+    }
+    uint32_t sum = 0;
+    for (size_t p = 0; p < g.rows->pieces; ++p, to += bytes / 64 * step)
+      sum += pack_one(pieces[p], bytes, flip, to, step);
+    return sum;
+  };
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
-    for (size_t r = 0; r < height; ++r)
-      row_sums[row + r] = static_cast<int32_t>(pack_one(
-          static_cast<const uint8_t*>(g.a) + (row + r) * g.lda, g.k, g.a_signed ? 0x80 : 0,
-          reinterpret_cast<uint8_t*>(packed + r * kChunk), height * kChunk * sizeof(uint32_t)));
+    const size_t step = height * kChunk * sizeof(uint32_t);
+    for (size_t r = 0; r < height; ++r) {
+      auto* to = reinterpret_cast<uint8_t*>(packed + r * kChunk);
+      row_sums[row + r] = static_cast<int32_t>(
+          g.rows ? pack_pieces(row + r, to, step)
+                 : pack_one(static_cast<const uint8_t*>(g.a) + (row + r) * g.lda, g.k, flip, to,
+                            step));
+    }
   };
   const auto repair = HWY_DYNAMIC_DISPATCH(repair_int8);
   const TileKernel kernel = tile_kernel();
   const bool whole = g.output == Int8Output::s32, bytes = g.output >= Int8Output::s8;
+  const int32_t least = g.output == Int8Output::s8 ? -128 : 0;
+  const Quantizer quantizer{g.output_scale, g.output_zero, std::max(least, g.output_low),
+                            std::min(least + 255, g.output_high)};
+  Int8Bytes direct{.quantizer = quantizer, .to_row = g.ldc};
+  const bool in_one_pass =
+      bytes && !g.a_zeros && !g.row_scales && finishes_int8_bytes(g.epilogue, direct);
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
+    if (in_one_pass) {
+      Int8Bytes f = direct;
+      f.rows = rows, f.width = width, f.columns = std::min(width, g.n - column);
+      f.base = base + column;
+      if (any_zero) f.zeros = zeros + column, f.row_sums = row_sums + row;
+      f.scales = scales + column;
+      if (g.epilogue.bias) f.biases = biases + column;
+      f.to = static_cast<uint8_t*>(g.c) + row * g.ldc + column;
+      return finish_int8_bytes(f, static_cast<const int32_t*>(sums));
+    }
     repair({.rows = rows,
             .width = width,
             .base = base + column,
@@ -227,9 +276,6 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
       tile.residual_row = static_cast<ptrdiff_t>(stride);
     }
     kernel.finish(tile, static_cast<float*>(sums), width);
-    const int32_t low = g.output == Int8Output::s8 ? -128 : 0;
-    const Quantizer quantizer{g.output_scale, g.output_zero, std::max(low, g.output_low),
-                              std::min(low + 255, g.output_high)};
     for (size_t r = 0; bytes && r < rows; ++r)
       quantize(quantizer, values + r * kPanelColumns, columns,
                static_cast<uint8_t*>(g.c) + (row + r) * g.ldc + column);

@@ -8,11 +8,24 @@
 #include <cstdint>
 
 #include "backends/cpu/dense/epilogue.h"
+#include "support/function_ref.h"
 #include "support/thread_pool.h"
 
 namespace hologram::backends::dense {
 
 enum class Int8Output : uint8_t { s32, f32, s8, u8 };
+
+// Rows of A whose bytes lie apart: `pieces` runs of `bytes` each, which find() says for a row.
+struct Int8Rows {
+  static constexpr size_t kMaxPieces = 64, kMaxBytes = 8192;  // of a row
+  size_t pieces = 0, bytes = 0;
+  FunctionRef<void(size_t row, const uint8_t** pieces)> find;
+
+  // Runs of whole chunks are packed one by one; others are put together first.
+  static bool supported(size_t pieces, size_t bytes) {
+    return pieces <= kMaxPieces && (bytes % 64 == 0 || pieces * bytes <= kMaxBytes);
+  }
+};
 
 // s32: C = sum (a - a_zero) * (b - b_zero) + bias32
 // f32: C = epilogue(scale[column] * that)
@@ -21,6 +34,7 @@ struct GemmInt8 {
   size_t m = 0, n = 0, k = 0;
   const void* a = nullptr;  // m x k bytes, rows `lda` apart
   size_t lda = 0;
+  const Int8Rows* rows = nullptr;  // instead of a
   bool a_signed = false;
   int32_t a_zero = 0;
   // Instead of a_zero, m values: rows that were quantised one by one. B then has no zeros.
@@ -30,10 +44,10 @@ struct GemmInt8 {
   const int32_t* bias32 = nullptr;      // n values, or null
   Int8Output output = Int8Output::s32;
   void* c = nullptr;
-  size_t ldc = 0;                 // elements
+  size_t ldc = 0;                     // elements
   const float* scales = nullptr;      // n values, or null for 1
   const float* row_scales = nullptr;  // m more, or null for 1
-  Epilogue epilogue;              // of f32 and 8-bit outputs; a residual is f32
+  Epilogue epilogue;                  // of f32 and 8-bit outputs; a residual is f32
   float output_scale = 1.0f;
   int32_t output_zero = 0;
   int32_t output_low = -128, output_high = 255;  // narrower than the type: an activation that clips

@@ -93,7 +93,8 @@ Status fused_matmul_integer(KernelContext& c) {
   return {};
 }
 
-// `weight_shape` [filters, channels of a group, sizes]; one or two spatial axes.
+// `weight_shape` [filters, channels of a group, sizes]; one or two spatial axes. x_channels_last,
+// y_channels_last: the memory of X or Y is in the order [batch, height, width, channels].
 Status fused_conv_integer(KernelContext& c) {
   const Tensor &x = c.input(0), &w = c.input(1);
   const Dims weights(c.integers("weight_shape"));
@@ -122,6 +123,8 @@ Status fused_conv_integer(KernelContext& c) {
                      static_cast<size_t>(values.back()));
   };
   dense::ConvInt8 g{.x = x.data, .x_signed = x.dtype == DType::i8, .packed_w = w.data, .y = y.data};
+  g.x_channels_last = c.integer("x_channels_last") != 0;
+  g.y_channels_last = c.integer("y_channels_last") != 0;
   dense::ConvInt8Shape& s = g.shape;
   s.batch = static_cast<size_t>(x.dims[0]);
   s.channels = static_cast<size_t>(x.dims[1]);
