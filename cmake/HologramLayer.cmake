@@ -2,12 +2,14 @@
 # .cpp in it, and one test program X_test made of every *_test.cpp beside them.
 #
 #   hologram_layer(isa LINK hologram::support [PRIVATE_LINK ...] [TEST_LINK ...] [RUNTIME]
-#                  [SOURCES extra...] [EXCLUDE regex] [SMALL regex])
+#                  [SOURCES extra...] [EXCLUDE regex] [SMALL regex [FAST regex]] [LEAN])
 #
 # RUNTIME: a layer of the runtime: no exceptions, no RTTI, and no tables for unwinding the stack.
-# SMALL: these sources are compiled for size in a release: each of their loops counts for little.
+# SMALL: these sources, but for those that FAST matches, are compiled for size in a release: each of
+# their loops counts for little. LEAN: the others without what -O3 adds beyond vectors: copies of a
+# loop for each case of a condition, which cost more bytes than they save time.
 function(hologram_layer name)
-  cmake_parse_arguments(ARG "RUNTIME" "EXCLUDE;SMALL" "LINK;PRIVATE_LINK;TEST_LINK;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "RUNTIME;LEAN" "EXCLUDE;SMALL;FAST" "LINK;PRIVATE_LINK;TEST_LINK;SOURCES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
@@ -30,12 +32,29 @@ function(hologram_layer name)
     if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
       if(ARG_RUNTIME)
         target_compile_options(hologram_${target} PRIVATE
-          $<$<CONFIG:Release>:-fno-asynchronous-unwind-tables>)
+          $<$<CONFIG:Release>:-fno-asynchronous-unwind-tables>
+          $<$<CONFIG:Release>:-ffunction-sections> $<$<CONFIG:Release>:-fdata-sections>)
+      endif()
+      if(ARG_LEAN)
+        target_compile_options(hologram_${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+        if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+          target_compile_options(hologram_${target} PRIVATE
+            $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
+        endif()
       endif()
       if(ARG_SMALL)
         set(small ${sources})
         list(FILTER small INCLUDE REGEX "${ARG_SMALL}")
-        set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+        if(ARG_FAST)
+          list(FILTER small EXCLUDE REGEX "${ARG_FAST}")
+        endif()
+        # For size GCC copies by `rep movsb`, which is slow where it matters.
+        set(size_flags -Os)
+        if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+          list(APPEND size_flags -mstringop-strategy=libcall)
+        endif()
+        set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS
+          "$<$<CONFIG:Release>:${size_flags}>")
       endif()
     endif()
   else()

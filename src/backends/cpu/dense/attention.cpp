@@ -39,6 +39,7 @@ struct AttentionScratch {
 #endif
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 

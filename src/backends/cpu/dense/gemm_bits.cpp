@@ -16,6 +16,7 @@
 #include "support/aligned.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

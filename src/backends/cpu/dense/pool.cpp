@@ -40,6 +40,7 @@ inline Window window(size_t out, size_t in, size_t kernel, size_t stride, size_t
 #endif
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 

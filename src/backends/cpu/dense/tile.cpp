@@ -14,6 +14,7 @@
 #include "backends/cpu/dense/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 
@@ -133,10 +134,16 @@ template <size_t kVectors, ptrdiff_t kRowStride, bool kParts, size_t... kRows>
 constexpr std::array<StripFunction, sizeof...(kRows)> strips(std::index_sequence<kRows...>) {
   return {&run_strip<kRows + 1, kVectors, kRowStride, kParts>...};
 }
+// Where speed counts less, other strides share one strip, which is smaller: on SSE4, and for long
+// sums of every second pixel or of a panel's last few columns.
+template <size_t kVectors, bool kParts>
+constexpr ptrdiff_t kKnownStride =
+    kLanes > 4 && !(kParts && kVectors * kLanes < kStripColumns) ? 16 : 0;
 template <size_t kVectors, bool kParts>
 constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
-    strips<kVectors, 16, kParts>(std::make_index_sequence<kTileRows>()),
-    strips<kVectors, 32, kParts>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, kKnownStride<kVectors, kParts>, kParts>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, kParts ? 0 : 2 * kKnownStride<kVectors, kParts>, kParts>(
+        std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0, kParts>(std::make_index_sequence<kTileRows>())};
 
 // finish_rows where the epilogue is direct and the columns are whole vectors: no branch inside.

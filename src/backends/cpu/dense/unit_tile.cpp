@@ -13,6 +13,7 @@
 #include "backends/cpu/dense/tile.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

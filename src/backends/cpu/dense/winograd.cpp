@@ -37,6 +37,7 @@ struct WinogradSquare {
 #endif
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 

@@ -226,6 +226,22 @@ Result<Labels> result_labels(std::string_view equation, std::string_view inputs,
   return labels;
 }
 
+// Sums and products wrap: their bits are those of the unsigned type, so one instance serves both.
+DType without_sign(DType type) {
+  switch (type) {
+    case DType::i8:
+      return DType::u8;
+    case DType::i16:
+      return DType::u16;
+    case DType::i32:
+      return DType::u32;
+    case DType::i64:
+      return DType::u64;
+    default:
+      return type;
+  }
+}
+
 }  // namespace
 
 Status einsum(KernelContext& c) {
@@ -245,7 +261,7 @@ Status einsum(KernelContext& c) {
   }
   HOLOGRAM_TRY(const Labels wanted, result_labels(equation, inputs, ellipsis));
 
-  return dispatch_number(c.input(0).dtype, [&]<typename T>() -> Status {
+  return dispatch_number(without_sign(c.input(0).dtype), [&]<typename T>() -> Status {
     GemmScratch scratch;
     Term<T> sum;
     std::string_view text = inputs;

@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/wrapping.h"
+#include "support/function_ref.h"
 
 namespace hologram::kernels {
 namespace {
@@ -78,29 +79,23 @@ Status top_k(KernelContext& c) {
   });
 }
 
-// The different ones among slices along `axis`, or among the elements of the flattened tensor. The
+// The slices that Unique tells apart: along an axis, or the elements of the flattened tensor. The
 // elements of slice i stand at (o * n + i) * inner for every o below `outer`.
-template <typename T>
-Status unique_of(KernelContext& c, const Tensor& x, int64_t outer, int64_t n, int64_t inner,
-                 bool flat, size_t axis) {
-  const T* data = x.as<T>();
-  const auto compare = [&](int64_t a, int64_t b) {
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t i = 0; i < inner; ++i) {
-        const T& u = data[(o * n + a) * inner + i];
-        const T& v = data[(o * n + b) * inner + i];
-        if (u < v) return -1;
-        if (v < u) return 1;
-      }
-    }
-    return 0;
-  };
-  std::vector<int64_t> order(static_cast<size_t>(n));
+struct Slices {
+  int64_t outer, n, inner;
+  bool flat;
+  size_t axis;
+};
+
+// compare(a, b): -1, 0 or 1 for slices a and b.
+Status unique_slices(KernelContext& c, const Slices& s,
+                     FunctionRef<int(int64_t, int64_t)> compare) {
+  std::vector<int64_t> order(static_cast<size_t>(s.n));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
   // Groups of equal slices, in sorted order; the first member of each is its lowest index.
-  std::vector<int64_t> first, count, group_of(static_cast<size_t>(n));
+  std::vector<int64_t> first, count, group_of(static_cast<size_t>(s.n));
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || compare(order[i - 1], order[i]) != 0) {
       first.push_back(order[i]);
@@ -121,16 +116,20 @@ Status unique_of(KernelContext& c, const Tensor& x, int64_t outer, int64_t n, in
     for (size_t i = 0; i < appearance.size(); ++i)
       rank[static_cast<size_t>(appearance[i])] = static_cast<int64_t>(i);
   }
-  Dims dims = flat ? Dims{groups} : x.dims;
-  if (!flat) dims[axis] = groups;
+  const Tensor& x = c.input(0);
+  Dims dims = s.flat ? Dims{groups} : x.dims;
+  if (!s.flat) dims[s.axis] = groups;
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
-  for (int64_t o = 0; o < outer; ++o)
-    for (size_t g = 0; g < first.size(); ++g)
-      std::copy_n(data + (o * n + first[g]) * inner, inner,
-                  y.as<T>() + (o * groups + rank[g]) * inner);
+  HOLOGRAM_CHECK(dispatch_size(x.dtype, [&]<typename T>() -> Status {
+    for (int64_t o = 0; o < s.outer; ++o)
+      for (size_t g = 0; g < first.size(); ++g)
+        std::copy_n(x.as<T>() + (o * s.n + first[g]) * s.inner, s.inner,
+                    y.as<T>() + (o * groups + rank[g]) * s.inner);
+    return {};
+  }));
   for (size_t output = 1; output <= 3; ++output) {
     if (!c.wants_output(output)) continue;
-    HOLOGRAM_TRY(Tensor out, c.output(output, Dims{output == 2 ? n : groups}));
+    HOLOGRAM_TRY(Tensor out, c.output(output, Dims{output == 2 ? s.n : groups}));
     auto* values = out.as<int64_t>();
     for (size_t g = 0; g < first.size(); ++g) {
       if (output == 1) values[rank[g]] = first[g];
@@ -143,6 +142,22 @@ Status unique_of(KernelContext& c, const Tensor& x, int64_t outer, int64_t n, in
   return {};
 }
 
+template <typename T>
+Status unique_of(KernelContext& c, const Slices& s) {
+  const T* data = c.input(0).as<T>();
+  return unique_slices(c, s, [&](int64_t a, int64_t b) {
+    for (int64_t o = 0; o < s.outer; ++o) {
+      for (int64_t i = 0; i < s.inner; ++i) {
+        const T& u = data[(o * s.n + a) * s.inner + i];
+        const T& v = data[(o * s.n + b) * s.inner + i];
+        if (u < v) return -1;
+        if (v < u) return 1;
+      }
+    }
+    return 0;
+  });
+}
+
 // Ordered by the real part, then the imaginary.
 template <typename T>
 struct OrderedComplex {
@@ -153,22 +168,18 @@ struct OrderedComplex {
 Status unique(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool flat = !c.attributes().has("axis");
-  size_t axis = 0;
-  int64_t outer = 1, n = x.count(), inner = 1;
+  Slices s{.outer = 1, .n = x.count(), .inner = 1, .flat = flat, .axis = 0};
   if (!flat) {
-    HOLOGRAM_TRY(axis, c.axis("axis", 0, x.dims.rank()));
-    outer = x.dims.product(0, axis);
-    n = x.dims[axis];
-    inner = x.dims.product(axis + 1, x.dims.rank());
+    HOLOGRAM_TRY(s.axis, c.axis("axis", 0, x.dims.rank()));
+    s.outer = x.dims.product(0, s.axis);
+    s.n = x.dims[s.axis];
+    s.inner = x.dims.product(s.axis + 1, x.dims.rank());
   }
-  if (x.dtype == DType::string) return unique_of<std::string>(c, x, outer, n, inner, flat, axis);
-  if (x.dtype == DType::boolean) return unique_of<uint8_t>(c, x, outer, n, inner, flat, axis);
-  if (x.dtype == DType::complex64)
-    return unique_of<OrderedComplex<float>>(c, x, outer, n, inner, flat, axis);
-  if (x.dtype == DType::complex128)
-    return unique_of<OrderedComplex<double>>(c, x, outer, n, inner, flat, axis);
-  return dispatch_number(
-      x.dtype, [&]<typename T>() { return unique_of<T>(c, x, outer, n, inner, flat, axis); });
+  if (x.dtype == DType::string) return unique_of<std::string>(c, s);
+  if (x.dtype == DType::boolean) return unique_of<uint8_t>(c, s);
+  if (x.dtype == DType::complex64) return unique_of<OrderedComplex<float>>(c, s);
+  if (x.dtype == DType::complex128) return unique_of<OrderedComplex<double>>(c, s);
+  return dispatch_number(x.dtype, [&]<typename T>() { return unique_of<T>(c, s); });
 }
 
 constexpr Kernel kKernels[] = {
