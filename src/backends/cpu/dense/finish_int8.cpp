@@ -1,5 +1,7 @@
 #include "backends/cpu/dense/finish_int8.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -15,51 +17,35 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::ScalableTag<float>;
 using DI = hn::ScalableTag<int32_t>;
 
-// x / divisor as the instruction rounds it, for a third of its time: with the reciprocal rounded to
-// nearest, one step by fused products leaves the nearest quotient (Markstein). Only where nothing
-// can overflow; otherwise, and without fused products, it is the instruction.
-struct Divisor {
-  float value, reciprocal;
-  bool exact;
-  explicit Divisor(float v)
-      : value(v), reciprocal(1.0f / v), exact(HWY_NATIVE_FMA && v > 1e-10f && v < 1e10f) {}
-};
-
-template <typename T, bool kExact>
-void finish_as(const Int8Bytes& f, const int32_t* sums, const Divisor& divisor) {
+template <typename T>
+void finish_type(const Int8Bytes& f, const int32_t* sums) {
   const DF df;
   const DI di;
   const hn::Rebind<T, DI> d8;
   constexpr size_t kLanes = hn::MaxLanes(di);
-  // What is beyond these is beyond every byte as well.
-  const auto least = hn::Set(df, kExact && f.low < -1e18f ? -1e18f : f.low);
-  const auto most = hn::Set(df, kExact && f.high > 1e18f ? 1e18f : f.high);
-  const auto by = hn::Set(df, divisor.value), inverse = hn::Set(df, divisor.reciprocal);
-  const auto output_zero = hn::Set(df, static_cast<float>(f.quantizer.zero));
-  const auto low = hn::Set(df, static_cast<float>(f.quantizer.low));
-  const auto high = hn::Set(df, static_cast<float>(f.quantizer.high));
+  const auto by = hn::Set(df, f.quantizer.scale);
+  // Rounding keeps order: a clip of the values is one of the codes, less the zero point.
+  const float zero = static_cast<float>(f.quantizer.zero);
+  const float least = std::max(std::nearbyint(f.low / f.quantizer.scale),
+                               static_cast<float>(f.quantizer.low) - zero);
+  const float most = std::min(std::nearbyint(f.high / f.quantizer.scale),
+                              static_cast<float>(f.quantizer.high) - zero);
+  const auto low = hn::Set(df, least), high = hn::Set(df, most);
+  // Added to a small number, this leaves the nearest integer in its last bits, even at a tie.
+  const auto magic = hn::Set(df, 12582912.0f);
+  const auto offset = hn::Set(di, 0x4B400000 - f.quantizer.zero);
   for (size_t j = 0; j < f.columns; j += kLanes) {
     const auto base = hn::LoadU(di, f.base + j);
-    const auto zero = f.zeros ? hn::LoadU(di, f.zeros + j) : hn::Zero(di);
-    const auto scale = hn::LoadU(df, f.scales + j);
-    const auto bias = f.biases ? hn::LoadU(df, f.biases + j) : hn::Zero(df);
+    const auto zeros = f.zeros ? hn::LoadU(di, f.zeros + j) : hn::Zero(di);
+    const auto scale = hn::Div(hn::LoadU(df, f.scales + j), by);
+    const auto bias = f.biases ? hn::Div(hn::LoadU(df, f.biases + j), by) : hn::Zero(df);
     const size_t count = f.columns - j;
     for (size_t r = 0; r < f.rows; ++r) {
       auto v = hn::Add(hn::LoadU(di, sums + r * f.width + j), base);
-      if (f.zeros) v = hn::Sub(v, hn::Mul(hn::Set(di, f.row_sums[r]), zero));
-      auto x = hn::Mul(hn::ConvertTo(df, v), scale);
-      if (f.biases) x = hn::Add(x, bias);
-      x = hn::Min(hn::Max(x, least), most);
-      hn::Vec<DF> quotient;
-      if constexpr (kExact) {
-        const auto near = hn::Mul(x, inverse);
-        quotient = hn::MulAdd(hn::NegMulAdd(near, by, x), inverse, near);
-      } else {
-        quotient = hn::Div(x, by);
-      }
-      auto rounded = hn::Add(hn::Round(quotient), output_zero);
-      rounded = hn::Min(hn::Max(rounded, low), high);
-      const auto bytes = hn::DemoteTo(d8, hn::ConvertTo(di, rounded));
+      if (f.zeros) v = hn::Sub(v, hn::Mul(hn::Set(di, f.row_sums[r]), zeros));
+      const auto x = hn::MulAdd(hn::ConvertTo(df, v), scale, bias);
+      const auto near = hn::Add(hn::Min(hn::Max(x, low), high), magic);
+      const auto bytes = hn::DemoteTo(d8, hn::Sub(hn::BitCast(di, near), offset));
       auto* to = reinterpret_cast<T*>(f.to) + r * f.to_row + j;
       if (count >= kLanes) {
         hn::StoreU(bytes, d8, to);
@@ -70,15 +56,6 @@ void finish_as(const Int8Bytes& f, const int32_t* sums, const Divisor& divisor) 
       }
     }
   }
-}
-
-template <typename T>
-void finish_type(const Int8Bytes& f, const int32_t* sums) {
-  const Divisor divisor(f.quantizer.scale);
-#if HWY_NATIVE_FMA
-  if (divisor.exact) return finish_as<T, true>(f, sums, divisor);
-#endif
-  finish_as<T, false>(f, sums, divisor);
 }
 
 void finish_bytes(const Int8Bytes& f, const int32_t* sums) {
