@@ -132,12 +132,17 @@ void prepare_depthwise_int8(const ConvInt8& c, std::byte* scratch) {
   auto* biases = reinterpret_cast<float*>(scratch + places.biases);
   const auto* from = reinterpret_cast<const int16_t*>(c.packed_w + kAlignment);
   const int32_t x_zero = c.x_zero + (c.x_signed ? 128 : 0);  // of the bytes made unsigned
-  for (size_t t = 0; t < s.taps(); ++t)
+  for (size_t t = 0; t < s.taps(); t += 2, weights += 2 * s.channels) {
+    const int16_t *first = from + t * s.channels, *second = first + s.channels;
+    const bool two = t + 1 < s.taps();
     for (size_t f = 0; f < s.channels; ++f) {
-      const int32_t w = from[t * s.channels + f] - (c.w_zeros ? c.w_zeros[f] : 0);
-      weights[(t / 2 * s.channels + f) * 2 + t % 2] = static_cast<int16_t>(w);
-      base[f] -= x_zero * w;
+      const int32_t zero = c.w_zeros ? c.w_zeros[f] : 0;
+      const int32_t w0 = first[f] - zero, w1 = two ? second[f] - zero : 0;
+      weights[2 * f] = static_cast<int16_t>(w0);
+      weights[2 * f + 1] = static_cast<int16_t>(w1);
+      base[f] -= x_zero * (w0 + w1);
     }
+  }
   for (size_t f = 0; f < s.channels; ++f) {
     if (c.bias32)
       base[f] =

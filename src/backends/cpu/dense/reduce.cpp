@@ -11,6 +11,7 @@
 #include "backends/cpu/dense/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
+#include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 
