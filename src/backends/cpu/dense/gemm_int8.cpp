@@ -75,6 +75,9 @@ uint32_t pack_row(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to, 
   const size_t lanes = hn::Lanes(d8);
   const auto flips = hn::Set(d8, flip);
   auto sums = hn::Zero(d64);
+  const hn::FixedTag<uint8_t, 16> d16;
+  const hn::FixedTag<uint64_t, 2> d64_2;
+  auto few = hn::Zero(d64_2);
   uint32_t rest = 0;
   for (size_t i = 0; i < count; i += kBytes, to += step) {
     if (count - i >= kBytes) {
@@ -84,13 +87,20 @@ uint32_t pack_row(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to, 
         sums = hn::Add(sums, hn::SumsOf8(v));
       }
     } else {
-      for (size_t j = 0; j < count - i; ++j) {
+      for (size_t j = 0; j < kBytes; j += lanes) hn::StoreU(hn::Zero(d8), d8, to + j);
+      size_t j = 0;
+      for (; i + j + 16 <= count; j += 16) {
+        const auto v = hn::Xor(hn::LoadU(d16, from + i + j), hn::Set(d16, flip));
+        hn::StoreU(v, d16, to + j);
+        few = hn::Add(few, hn::SumsOf8(v));
+      }
+      for (; i + j < count; ++j) {
         to[j] = from[i + j] ^ flip;
         rest += to[j];
       }
-      std::memset(to + (count - i), 0, kBytes - (count - i));
     }
   }
+  rest += static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d64_2, few)));
   return rest + static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
 }
 
