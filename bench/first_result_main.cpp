@@ -1,6 +1,6 @@
 // hologram-first-result: what the first opening and the first result of an archive cost a process
-// that has done nothing else. Each sample is a process of its own, archives take turns, medians are
-// shown:  hologram-first-result [--processes N] MODEL.holo...
+// that has done nothing else. Each sample is a process of its own, and archives take turns:
+//   hologram-first-result [--processes N] MODEL.holo...
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -153,27 +154,49 @@ std::optional<Sample> measure_apart(const char* self, const char* path) {
   return sample;
 }
 
+using FigureOf = std::function<double(const Sample&)>;
+
+// One line of the table: the middle, least and most of all processes.
+void line(const char* what, const std::vector<Sample>& samples, const FigureOf& figure,
+          const char* unit, const std::string& note = "") {
+  std::vector<double> values;
+  for (const Sample& sample : samples) values.push_back(figure(sample));
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  std::printf("  %-46s %8.2f %8.2f %8.2f %-3s %s\n", what, median(values), *least, *most, unit,
+              note.c_str());
+}
+
 void report(const char* path, const std::vector<Sample>& samples) {
-  const auto middle = [&](const std::function<double(const Sample&)>& figure) {
+  const auto middle = [&](Figure figure) {
     std::vector<double> values;
-    for (const Sample& sample : samples) values.push_back(figure(sample));
-    return median(std::move(values));
+    for (const Sample& sample : samples) values.push_back(sample[figure]);
+    return std::to_string(std::llround(median(std::move(values))));
   };
-  const auto of = [&](Figure figure) { return middle([=](const Sample& s) { return s[figure]; }); };
-  std::vector<double> opens;
-  for (const Sample& sample : samples) opens.push_back(sample[open]);
-  const auto [least, most] = std::minmax_element(opens.begin(), opens.end());
-  std::printf("%s\n  open    first %.0f us (%.0f to %.0f; %.0f faults), again %.0f us\n", path,
-              of(open), *least, *most, of(open_faults), of(reopen));
-  if (of(later) == 0) return;
-  std::printf(
-      "  result  first %.2f ms with opening (%.0f faults, %.0f MB peak), later %.2f ms, faults "
-      "%.2f ms\n"
-      "  ratio   %.2f of a later run; %.2f without the faults\n",
-      middle([](const Sample& s) { return s[open] + s[first_run]; }) / 1e3, of(run_faults),
-      of(peak), of(later) / 1e3, of(fault_time) / 1e3,
-      middle([](const Sample& s) { return (s[open] + s[first_run]) / s[later]; }),
-      middle([](const Sample& s) { return (s[open] + s[first_run] - s[fault_time]) / s[later]; }));
+  const auto milliseconds = [](Figure figure) {
+    return [=](const Sample& s) { return s[figure] / 1e3; };
+  };
+  const auto first = [](const Sample& s) { return s[open] + s[first_run]; };
+  std::printf("%s: %zu processes, %u threads\n  %-46s %8s %8s %8s\n", path, samples.size(),
+              ThreadPool::shared().size(), "", "median", "least", "most");
+  line("opening, the first of a process", samples, milliseconds(open), "ms",
+       middle(open_faults) + " page faults");
+  line("opening again", samples, milliseconds(reopen), "ms");
+  if (samples.front()[later] == 0) {
+    std::printf("  no results: zeros are no input for this model\n");
+    return;
+  }
+  line(
+      "first result, with opening", samples, [&](const Sample& s) { return first(s) / 1e3; }, "ms",
+      middle(run_faults) + " page faults, peak " + middle(peak) + " MB");
+  line("a later result", samples, milliseconds(later), "ms");
+  line("page faults: archive and fresh activations", samples, milliseconds(fault_time), "ms",
+       "touched alone");
+  line(
+      "first / later", samples, [&](const Sample& s) { return first(s) / s[later]; }, "");
+  line(
+      "(first - page faults) / later", samples,
+      [&](const Sample& s) { return (first(s) - s[fault_time]) / s[later]; }, "",
+      "aim: at most 1.20");
 }
 
 int main_of(int argc, char** argv) {

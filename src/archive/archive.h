@@ -51,6 +51,14 @@ struct OpenOptions {
   std::shared_ptr<const TrustedKeys> trusted = nullptr;
 };
 
+// When a part of the constants is checked, and for what.
+enum class Reading : uint8_t {
+  whole,  // before it is read
+  part,   // before little of it is read: pages that checking brings in are let go of again
+  done,   // after it was read, while the caches hold it. What is too little for all threads waits
+          // for a later call, at the latest for that of the whole
+};
+
 class Unverified;
 
 // An opened archive: checked once, then read in place. Immutable; shared by any number of threads.
@@ -66,9 +74,8 @@ class Archive {
   // The hashes that opening left out, on all threads of the pool. Once an archive: later calls only
   // look up the answer. Safe from any thread.
   Status verify(ThreadPool& threads = ThreadPool::shared()) const;
-  // The same of part of the constants alone; bytes that are none of them need no check. `release`:
-  // pages that this brings in are let go of again, for bytes of which little will be read.
-  Status verify(std::span<const std::byte> part, ThreadPool& threads, bool release) const;
+  // The same of part of the constants alone; bytes that are none of them need no check.
+  Status verify(std::span<const std::byte> part, ThreadPool& threads, Reading reading) const;
   // Whether verify() has passed.
   bool is_verified() const;
 

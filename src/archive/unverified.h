@@ -22,7 +22,7 @@ class Unverified {
   // only what a run reads stays in the process.
   void set_mapped() { mapped_ = true; }
   Status verify(ThreadPool& threads);
-  Status verify(std::span<const std::byte> bytes, ThreadPool& threads, bool release);
+  Status verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading);
   bool is_passed() const { return passed_.load(std::memory_order_acquire); }
 
  private:
@@ -31,7 +31,8 @@ class Unverified {
     std::span<const std::byte> bytes;
     Hash128 hash;
   };
-  // The first of the blocks [begin, end) that is damaged gives the error.
+  enum BlockState : uint8_t { unseen, in_use, passed };
+  // Of the blocks [begin, end). `release`: pages of those that nobody has read are let go.
   Status verify_blocks(size_t begin, size_t end, ThreadPool& threads, bool release);
   static std::unexpected<Error> damaged(SectionKind kind);
 
@@ -39,7 +40,7 @@ class Unverified {
   // Of the constants; empty where they are one block or an older archive has no such section.
   std::vector<Hash128> blocks_;
   std::span<const std::byte> in_blocks_;
-  std::unique_ptr<std::atomic<bool>[]> block_passed_;
+  std::unique_ptr<std::atomic<uint8_t>[]> states_;  // of the blocks
   bool mapped_ = false;
   std::atomic<bool> passed_ = false;
   std::mutex mutex_;  // guards `failed_`; held while checking, so that it is done once

@@ -67,7 +67,7 @@ Status Unverified::set_blocks(std::span<const std::byte> hashes) {
       return damaged(SectionKind::hashes);
     blocks_.resize(block_count(part.bytes.size()));
     std::memcpy(blocks_.data(), hashes.data(), hashes.size());
-    block_passed_ = std::make_unique<std::atomic<bool>[]>(blocks_.size());
+    states_ = std::make_unique<std::atomic<uint8_t>[]>(blocks_.size());
     in_blocks_ = part.bytes;
     return {};
   }
@@ -78,12 +78,13 @@ Status Unverified::verify_blocks(size_t begin, size_t end, ThreadPool& threads, 
   std::atomic<bool> good = true;
   const auto check = [&](size_t from, size_t to) {
     for (size_t i = begin + from; i < begin + to; ++i) {
-      if (block_passed_[i].load(std::memory_order_acquire)) continue;
+      const uint8_t before = states_[i].load(std::memory_order_acquire);
+      if (before == passed) continue;
       if (hash128(block_of(in_blocks_, i)) != blocks_[i])
         good.store(false, std::memory_order_relaxed);
       else
-        block_passed_[i].store(true, std::memory_order_release);
-      if (release && mapped_) release_pages(block_of(in_blocks_, i));
+        states_[i].store(passed, std::memory_order_release);
+      if (release && mapped_ && before == unseen) release_pages(block_of(in_blocks_, i));
     }
   };
   threads.parallel_for(end - begin, 1, check, Schedule::dynamic);
@@ -108,7 +109,7 @@ Status Unverified::verify(ThreadPool& threads) {
   return {};
 }
 
-Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads, bool release) {
+Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading) {
   if (bytes.empty() || is_passed()) return {};
   if (blocks_.empty()) return verify(threads);
   const std::less_equal<> not_after;
@@ -117,13 +118,19 @@ Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads,
     return {};
   const auto offset = static_cast<size_t>(bytes.data() - in_blocks_.data());
   size_t begin = offset / kHashBlock, end = (offset + bytes.size() - 1) / kHashBlock + 1;
-  while (begin < end && block_passed_[begin].load(std::memory_order_acquire)) ++begin;
-  return begin == end ? Status() : verify_blocks(begin, end, threads, release);
+  while (begin < end && states_[begin].load(std::memory_order_acquire) == passed) ++begin;
+  if (reading == Reading::done)
+    for (size_t count = end - begin; count % threads.size() != 0; --count) {
+      uint8_t seen = unseen;
+      states_[--end].compare_exchange_strong(seen, in_use, std::memory_order_acq_rel);
+    }
+  return begin == end ? Status() : verify_blocks(begin, end, threads, reading == Reading::part);
 }
 
 Status Archive::verify(ThreadPool& threads) const { return unverified_->verify(threads); }
-Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads, bool release) const {
-  return unverified_->verify(part, threads, release);
+Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
+                       Reading reading) const {
+  return unverified_->verify(part, threads, reading);
 }
 bool Archive::is_verified() const { return unverified_->is_passed(); }
 

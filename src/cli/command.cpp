@@ -85,7 +85,11 @@ int run_program(int argc, char** argv, const std::string& description,
       fmt::print(stderr, "error: {}\n", config.error().to_string());
       return 2;
     }
-    if (argc > 1 && argv[1][0] != '-')
+    if (argc == 1) {
+      fmt::print(stderr, "{}", app.help());
+      return 2;
+    }
+    if (argv[1][0] != '-')
       if (const std::string unknown = unknown_command(app, argv[1]); !unknown.empty()) {
         fmt::print(stderr, "error: {}\nTry '{} --help'.\n", unknown, app.get_name());
         return 2;

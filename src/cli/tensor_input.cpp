@@ -28,7 +28,8 @@ Result<Value> from_npy(const NpyArray& array) {
 
 // The shape to use where a file does not say: --shape, or the model's own when it has no symbols.
 Result<std::vector<int64_t>> shape_of(const PortInfo& port,
-                                      const std::map<std::string, std::string>& shapes) {
+                                      const std::map<std::string, std::string>& shapes,
+                                      std::span<const PortInfo> ports) {
   const auto given = shapes.find(port.name);
   Shape shape;
   if (given != shapes.end()) {
@@ -36,11 +37,18 @@ Result<std::vector<int64_t>> shape_of(const PortInfo& port,
   } else if (port.shape) {
     shape = *port.shape;
   }
-  if ((given == shapes.end() && !port.shape) || !shape.is_static())
-    return fail(ErrorCode::invalid_argument,
-                "input '{}' has no fixed shape ({}): give one with --shape {}=...", port.name,
-                port.shape ? port.shape->to_string() : "any", port.name);
-  return shape.to_vector();
+  if ((given != shapes.end() || port.shape) && shape.is_static()) return shape.to_vector();
+  // All that may be needed at once, ready to be filled in.
+  std::string options;
+  for (const PortInfo& open : ports) {
+    if (shapes.contains(open.name) || (open.shape && open.shape->is_static())) continue;
+    options += fmt::format(" --shape {}=", open.name);
+    for (size_t i = 0; open.shape && i < open.shape->rank(); ++i)
+      options += (i ? "," : "") + (*open.shape)[i].to_string();
+  }
+  return fail(ErrorCode::invalid_argument,
+              "input '{}' has no fixed shape; write numbers for the names in\n {}", port.name,
+              options);
 }
 
 Result<Value> read_picture(const PortInfo& port, const fs::path& path,
@@ -206,7 +214,7 @@ Result<std::vector<Value>> read_inputs(std::span<const PortInfo> ports,
           return fail(ErrorCode::invalid_argument,
                       "input '{}' is not given (or write --random); the model takes\n{}", port.name,
                       describe(ports));
-        HOLOGRAM_TRY(const auto shape, shape_of(port, shapes));
+        HOLOGRAM_TRY(const auto shape, shape_of(port, shapes, ports));
         return draw(port, shape, options.seed);
       }
       const fs::path& path = file->second;
@@ -226,7 +234,7 @@ Result<std::vector<Value>> read_inputs(std::span<const PortInfo> ports,
         const auto tensor = graph::ValueType::tensor(port.dtype, port.shape);
         return onnx::read_value_file(path, tensor);
       }
-      HOLOGRAM_TRY(const auto shape, shape_of(port, shapes));
+      HOLOGRAM_TRY(const auto shape, shape_of(port, shapes, ports));
       if (extension == ".png" || extension == ".jpg" || extension == ".jpeg")
         return read_picture(port, path, shape, options.image);
       return read_raw(port, path, shape);

@@ -141,5 +141,28 @@ TEST(ArchiveBytes, EveryBlockOfTheConstantsIsChecked) {
   EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 6 is damaged"));
 }
 
+// Constants may be checked after they are read: a step that fails by them does not say so itself.
+TEST(ArchiveBytes, StepsThatFailByDamagedConstantsNameTheDamage) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {1, 600});
+  const ValueId w =
+      g.add_constant(tensor<float>({600, 1000}, std::vector<float>(600'000, 1e-3f)), "w");
+  const ValueId product = g.op("MatMul").input(x).input(w);
+  const ValueId index =
+      g.op("Cast").input(product).attribute("to", static_cast<int64_t>(DType::i64));
+  g.outputs = {g.op("Gather").input(add_input(g, "data", {2})).input(index)};
+  g.output_names = {"y"};
+  const std::vector<std::byte> good = *compile(std::move(g));
+  const std::vector inputs{Value(tensor<float>({1, 600}, std::vector<float>(600, 1.0f))),
+                           Value(varied({2}))};
+  EXPECT_EQ(refusal(good, inputs), "");
+  const Entry constants = section(good, SectionKind::constants);
+  for (uint64_t at : {uint64_t{3}, constants.size / 2 / 64 * 64 + 3}) {
+    std::vector<std::byte> bytes = good;
+    bytes[constants.offset + at] ^= std::byte{0x40};  // the exponent's highest bit
+    EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 2 is damaged")) << at;
+  }
+}
+
 }  // namespace
 }  // namespace hologram::compiler

@@ -1,4 +1,5 @@
-// How often this test program has allocated so far: operator new, and aligned memory.
+// How often this program has allocated so far: operator new, and aligned memory. For tests, which
+// add tests/conformance/count_allocations.cpp to their sources.
 #pragma once
 
 #include <cstdint>

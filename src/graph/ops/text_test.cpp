@@ -78,6 +78,17 @@ TEST(Text, TfIdfWeighsStrings) {
               ElementsAre(3, 5, 4, 6, 0, 0));
 }
 
+// Grams longer than the pool's are never found: to look for them in a long input takes for ever.
+TEST(Text, TfIdfLooksForNoGramsLongerThanThePools) {
+  Attributes a = grams();
+  a.set("max_gram_length", int64_t{1} << 62);
+  std::vector<std::string> words(20'000, "a");
+  words[7] = "b";
+  const int64_t count = static_cast<int64_t>(words.size());
+  EXPECT_THAT(elements<float>(evaluate({"TfIdfVectorizer", {strings({count}, words)}, a})),
+              ElementsAre(3, 5, 2 * 19'999));
+}
+
 TEST(Text, TfIdfRefusesPoolsThatDoNotDivide) {
   Attributes a = grams();
   a.set("pool_strings", std::vector<std::string>{"a", "b", "a"});

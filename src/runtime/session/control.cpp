@@ -285,13 +285,8 @@ Status run_sequence_map(Frame& frame, const LoadedStep& step, RunContext& contex
     return fail(ErrorCode::corrupt, "a sequence map of other operands than its body");
   const size_t length = frame.value(step.inputs[0]).sequence->size();
   ControlState& kept = frame.control(step);
-  kept.sequences.resize(step.outputs.size());
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    frame.value(step.outputs[i]) = Value();  // its claim on the sequence ends here
-    auto& sequence = kept.sequences[i];
-    if (!sequence || sequence.use_count() > 1) sequence = std::make_shared<std::vector<Value>>();
-    sequence->clear();
-  }
+  kept.clear();
+  for (size_t i = 0; i < step.outputs.size(); ++i) kept.sequences.push_back(kept.pool.list());
   for (size_t at = 0; at < length; ++at) {
     HOLOGRAM_CHECK(context.count_step());
     for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -311,14 +306,17 @@ Status run_sequence_map(Frame& frame, const LoadedStep& step, RunContext& contex
   for (size_t i = 0; i < kept.sequences.size(); ++i) {
     Value& result = frame.value(step.outputs[i]);
     result.kind = Value::Kind::sequence;
-    result.sequence = kept.sequences[i];
+    result.sequence = std::move(kept.sequences[i]);
   }
+  kept.sequences.clear();
   return {};
 }
 
 }  // namespace
 
 Status run_control(Frame& frame, const LoadedStep& step, RunContext& context) {
+  // The claims of the last turn's results end here: their memory serves for this one's.
+  for (uint32_t id : step.outputs) frame.value(id) = Value();
   switch (step.control) {
     case Control::if_:
       return run_if(frame, step, context);

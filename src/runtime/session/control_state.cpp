@@ -1,6 +1,7 @@
 #include "runtime/session/control_state.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "backends/cpu/kernels/kernel.h"
@@ -11,47 +12,93 @@ using kernels::Dims;
 using kernels::Tensor;
 using kernels::Value;
 
-Result<Tensor> BlockPool::take(DType dtype, const Dims& dims) {
-  if (dtype == DType::string) return Tensor::allocate(dtype, dims);
-  Tensor tensor{dtype, dims};
-  const size_t bytes = std::max<size_t>(tensor.bytes(), 1);
-  const auto is_free = [](const auto& block) { return block.use_count() == 1; };
-  auto give = [&](size_t index) {
-    next_ = index + 1;
-    tensor.data = blocks_[index]->data();
-    tensor.owner = blocks_[index];
-    return std::move(tensor);
-  };
-  size_t small = blocks_.size();  // a free block that would have to grow
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const size_t at = (next_ + i) % blocks_.size();
-    if (!is_free(blocks_[at])) continue;
-    if (blocks_[at]->size() >= bytes) return give(at);
-    small = at;
+namespace {
+
+// Nobody but the pool holds it.
+template <typename T>
+bool is_free(const std::shared_ptr<T>& block) {
+  return block.use_count() == 1;
+}
+
+}  // namespace
+
+Result<Tensor> empty_strings(const std::shared_ptr<std::vector<std::string>>& list,
+                             const Dims& dims) {
+  const auto count = static_cast<size_t>(dims.count());  // negative: too many
+  if (count > (size_t{1} << 32))
+    return fail(ErrorCode::resource_exhausted, "a tensor of strings of shape {} is too large",
+                dims.to_string());
+  if (list->size() < count) list->resize(count);
+  for (size_t i = 0; i < count; ++i) (*list)[i].clear();
+  Tensor tensor{DType::string, dims};
+  tensor.data = reinterpret_cast<std::byte*>(list->data());
+  tensor.owner = list;
+  return tensor;
+}
+
+// Always the first: in every run the same strings then find room for what they held in the last.
+Result<Tensor> BlockPool::take_strings(const Dims& dims) {
+  const auto free = std::ranges::find_if(strings_, is_free<std::vector<std::string>>);
+  if (free != strings_.end()) return empty_strings(*free, dims);
+  return empty_strings(strings_.emplace_back(std::make_shared<std::vector<std::string>>()), dims);
+}
+
+std::shared_ptr<std::vector<Value>> BlockPool::list() {
+  std::shared_ptr<std::vector<Value>> first;
+  for (auto& list : lists_) {
+    if (!is_free(list)) continue;
+    list->clear();
+    if (!first) first = list;
   }
-  HOLOGRAM_TRY(AlignedBytes fresh, AlignedBytes::allocate(bytes));
-  if (small == blocks_.size()) blocks_.emplace_back();
-  blocks_[small] = std::make_shared<AlignedBytes>(std::move(fresh));
-  return give(small);
+  if (!first) first = lists_.emplace_back(std::make_shared<std::vector<Value>>());
+  return first;
+}
+
+void BlockPool::clear() {
+  for (auto& list : lists_)
+    if (is_free(list)) list->clear();
+}
+
+// Four sizes between a power of two and the next.
+BlockPool::Blocks& BlockPool::blocks_of(size_t bytes) {
+  const size_t size = align_up(bytes, std::max(kAlignment, std::bit_floor(bytes) / 4));
+  const auto found = std::ranges::find(blocks_, size, &Blocks::size);
+  return found != blocks_.end() ? *found : blocks_.emplace_back(size);
+}
+
+Result<Tensor> BlockPool::take(DType dtype, const Dims& dims) {
+  if (dtype == DType::string) return take_strings(dims);
+  Tensor tensor{dtype, dims};
+  Blocks& blocks = blocks_of(std::max<size_t>(tensor.bytes(), 1));
+  const size_t count = blocks.all.size();
+  size_t at = count;
+  for (size_t i = 0; i < count && at == count; ++i)
+    if (const size_t place = (blocks.next + i) % count; is_free(blocks.all[place])) at = place;
+  if (at == count) {
+    HOLOGRAM_TRY(AlignedBytes fresh, AlignedBytes::allocate(blocks.size));
+    blocks.all.push_back(std::make_shared<AlignedBytes>(std::move(fresh)));
+  }
+  blocks.next = at + 1;
+  tensor.data = blocks.all[at]->data();
+  tensor.owner = blocks.all[at];
+  return tensor;
 }
 
 Result<Value> BlockPool::copy(const Value& value) {
   if (value.is_sequence()) return value;
-  if (!value.is_tensor() || value.tensor.dtype == DType::string) return value.clone();
+  if (!value.is_tensor()) return Value();
   HOLOGRAM_TRY(Tensor tensor, take(value.tensor.dtype, value.tensor.dims));
-  if (tensor.bytes() > 0) std::memcpy(tensor.data, value.tensor.data, tensor.bytes());
+  kernels::copy_elements(value.tensor, tensor);
   return Value(std::move(tensor));
 }
 
-void Stack::clear() {
-  count_ = 0;
-  strings_.clear();
-}
+void Stack::clear() { count_ = 0; }
 
 Tensor Stack::part(size_t index) const {
-  if (dtype_ == DType::string) return strings_[index];
   Tensor tensor{dtype_, dims_};
-  tensor.data = const_cast<std::byte*>(bytes_.data()) + index * tensor.bytes();
+  const void* first =
+      dtype_ == DType::string ? static_cast<const void*>(strings_.data()) : bytes_.data();
+  tensor.data = static_cast<std::byte*>(const_cast<void*>(first)) + index * tensor.bytes();
   return tensor;
 }
 
@@ -63,8 +110,9 @@ Status Stack::add(const Value& value) {
   dtype_ = value.tensor.dtype;
   dims_ = value.tensor.dims;
   if (dtype_ == DType::string) {
-    HOLOGRAM_TRY(Value copy, value.clone());
-    strings_.push_back(std::move(copy.tensor));
+    const size_t size = value.tensor.strings().size();
+    if (strings_.size() < (count_ + 1) * size) strings_.resize((count_ + 1) * size);
+    kernels::copy_elements(value.tensor, part(count_));
   } else {
     const size_t size = value.tensor.bytes(), used = count_ * size;
     if (bytes_.size() < used + size) {
@@ -103,8 +151,8 @@ void ControlState::clear() {
   scanned.clear();
   for (auto* stacks : {&collected, &batches})
     for (Stack& stack : *stacks) stack.clear();
-  for (auto& sequence : sequences)
-    if (sequence.use_count() == 1) sequence->clear();
+  sequences.clear();
+  pool.clear();
 }
 
 void ControlState::begin(std::vector<Stack>& stacks, size_t count) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backends/cpu/kernels/tensor.h"
@@ -11,17 +12,36 @@
 
 namespace hologram::runtime {
 
-// Memory for values that outlive a turn. A block that no value claims any more is used again.
+// As many strings as needed of a list that keeps what they have grown to; all are empty.
+Result<kernels::Tensor> empty_strings(const std::shared_ptr<std::vector<std::string>>& list,
+                                      const kernels::Dims& dims);
+
+// Memory for values that outlive a step or a turn. What no value claims any more is used again.
 class BlockPool {
  public:
-  // Strings have memory of their own.
   Result<kernels::Tensor> take(DType dtype, const kernels::Dims& dims);
-  // A copy in memory of this pool; sequences are shared, their elements own their memory.
+  // A copy in memory of this pool; sequences are shared, their elements claim their memory.
   Result<kernels::Value> copy(const kernels::Value& value);
+  // An empty list for a sequence. Lists that nobody uses any more let go of their elements.
+  std::shared_ptr<std::vector<kernels::Value>> list();
+  // Unused lists let go of their elements.
+  void clear();
 
  private:
-  std::vector<std::shared_ptr<AlignedBytes>> blocks_;
-  size_t next_ = 0;  // where to look first
+  Result<kernels::Tensor> take_strings(const kernels::Dims& dims);
+
+  // Blocks of one size. A value takes one of its own size only, so that a run needs as many of
+  // each as the one before it, whatever the order.
+  struct Blocks {
+    size_t size;
+    std::vector<std::shared_ptr<AlignedBytes>> all;
+    size_t next = 0;  // where to look first
+  };
+  Blocks& blocks_of(size_t bytes);
+
+  std::vector<Blocks> blocks_;
+  std::vector<std::shared_ptr<std::vector<std::string>>> strings_;
+  std::vector<std::shared_ptr<std::vector<kernels::Value>>> lists_;
 };
 
 // Tensors of one shape, collected to become one tensor with another axis.
@@ -46,8 +66,8 @@ class Stack {
   size_t count_ = 0;
   DType dtype_ = DType::f32;
   kernels::Dims dims_;
-  AlignedBytes bytes_;                    // one part after another; keeps what it has grown to
-  std::vector<kernels::Tensor> strings_;  // instead
+  AlignedBytes bytes_;                // one part after another; keeps what it has grown to
+  std::vector<std::string> strings_;  // instead; as many as there have been
 };
 
 struct ControlState {
@@ -56,8 +76,7 @@ struct ControlState {
   std::vector<kernels::Tensor> scanned;
   std::vector<size_t> axes;
   std::vector<Stack> collected, batches;
-  // Results that are sequences; one that nothing else holds is filled again.
-  std::vector<std::shared_ptr<std::vector<kernels::Value>>> sequences;
+  std::vector<std::shared_ptr<std::vector<kernels::Value>>> sequences;  // results
 
   // Lets go of values; memory stays.
   void clear();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "support/hash.h"
 
@@ -13,32 +14,26 @@ using kernels::Value;
 
 Result<std::byte*> Scratch::take(size_t bytes) {
   const size_t size = align_up(std::max<size_t>(bytes, 1), kAlignment);
-  if (blocks_.empty() || blocks_.back().size() - used_ < size) {
-    // Twice the last: growing little by little would touch new pages each time.
-    const size_t last = blocks_.empty() ? 0 : blocks_.back().size();
-    HOLOGRAM_TRY(AlignedBytes block,
-                 AlignedBytes::allocate(std::max<size_t>({size, 2 * last, 1 << 16})));
-    blocks_.push_back(std::move(block));
+  while (current_ < blocks_.size() && blocks_[current_].size() - used_ < size) {
+    ++current_;
     used_ = 0;
   }
-  std::byte* result = blocks_.back().data() + used_;
+  if (current_ == blocks_.size()) {
+    // What is more than a little is whole huge pages: the first touch of one costs less than that
+    // of the hundreds of small pages which it stands for.
+    constexpr size_t kLittle = 256 << 10, kMuch = 4 << 20;
+    const size_t last = blocks_.empty() ? 0 : blocks_.back().size();
+    size_t fresh = std::max<size_t>({size, 2 * last, 1 << 16});
+    if (fresh > kLittle) fresh = std::max(fresh, kMuch);
+    HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(fresh));
+    blocks_.push_back(std::move(block));
+  }
+  std::byte* result = blocks_[current_].data() + used_;
   used_ += size;
-  in_blocks_ += size;
   return result;
 }
 
-void Scratch::reset() {
-  if (blocks_.size() > 1) {
-    // One block that would have held it all, for next time.
-    if (blocks_.back().size() >= in_blocks_) {
-      blocks_.erase(blocks_.begin(), blocks_.end() - 1);
-    } else {
-      blocks_.clear();
-      if (auto block = AlignedBytes::allocate(in_blocks_)) blocks_.push_back(*std::move(block));
-    }
-  }
-  used_ = in_blocks_ = 0;
-}
+void Scratch::reset() { current_ = used_ = 0; }
 
 namespace {
 
@@ -50,6 +45,10 @@ class StepMemory : public kernels::KernelMemory {
     return frame_.allocate(step_.outputs[index], dtype, dims);
   }
   Result<std::byte*> scratch(size_t bytes) override { return scratch_.take(bytes); }
+  std::shared_ptr<std::vector<Value>> sequence() override { return frame_.sequences().list(); }
+  Result<Tensor> element(DType dtype, const Dims& dims) override {
+    return frame_.sequences().take(dtype, dims);
+  }
 
  private:
   Frame& frame_;
@@ -76,6 +75,7 @@ Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   frame->plan_ = &plan;
   frame->values_ = plan.initial;
   frame->blocks_.resize(plan.values.size());
+  frame->strings_.resize(plan.values.size());
   frame->children_.resize(plan.child_frames);
   frame->controls_.resize(plan.child_frames);
   return frame;
@@ -110,6 +110,7 @@ Status Frame::bind(const Binding& binding) {
 
 void Frame::clear() {
   given_ = {};
+  has_run_ = false;
   for (size_t id = 0; id < values_.size(); ++id)
     if ((values_[id].tensor.owner || values_[id].sequence) &&
         plan_->values[id].storage != archive::Storage::constant)
@@ -117,15 +118,21 @@ void Frame::clear() {
   inputs_.clear();
   outputs_.clear();
   operands_.clear();
-  for (std::unique_ptr<Frame>& child : children_)
-    if (child) child->clear();
   for (std::unique_ptr<ControlState>& control : controls_)
     if (control) control->clear();
+  for (std::unique_ptr<Frame>& child : children_)
+    if (child) child->clear();
+  sequences_.clear();
 }
 
 Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   const LoadedValue& value = plan_->values[id];
-  if (dtype == DType::string) return Tensor::allocate(dtype, dims);
+  if (dtype == DType::string) {
+    std::shared_ptr<std::vector<std::string>>& list = strings_[id];
+    values_[id] = Value();  // its own claim on the list ends here
+    if (!list || list.use_count() > 1) list = std::make_shared<std::vector<std::string>>();
+    return empty_strings(list, dims);
+  }
   Tensor tensor{dtype, dims};
   const uint64_t bytes = tensor.bytes();
   if (value.storage == archive::Storage::view) {
@@ -207,9 +214,9 @@ Status Frame::run_program(const LoadedStep& step, RunContext& context) {
 
 // The attributes of a random step in a turn of a loop after the first: another seed, made of the
 // step's and the turn.
-kernels::Attributes reseeded(const kernels::Attributes& from, uint64_t turn) {
-  kernels::Attributes attributes = from;
-  const kernels::Attribute* seed = from.find("seed");
+const kernels::Attributes& Frame::reseeded(const LoadedStep& step, uint64_t turn) {
+  kernels::Attributes& attributes = reseeded_.try_emplace(&step, step.attributes).first->second;
+  const kernels::Attribute* seed = step.attributes.find("seed");
   const double given = !seed ? 0
                        : seed->kind == kernels::Attribute::Kind::number
                            ? seed->number
@@ -224,11 +231,12 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? left_out() : values_[id]);
   outputs_.assign(step.outputs.size(), Value());
   StepMemory memory(*this, step, context.scratch);
+  for (uint32_t id : step.outputs)
+    if (values_[id].sequence) values_[id] = Value();  // its claim on the list ends here
   const bool other_seed = step.random && context.turn != 0;
-  const kernels::Attributes mine =
-      other_seed ? reseeded(step.attributes, context.turn) : kernels::Attributes();
   kernels::KernelContext kernel(inputs_, outputs_, step.output_types,
-                                other_seed ? mine : step.attributes, memory, *context.threads);
+                                other_seed ? reseeded(step, context.turn) : step.attributes, memory,
+                                *context.threads);
   Status status = kernels::run_kernel(*step.kernel, kernel);
   context.scratch.reset();
   HOLOGRAM_CHECK(std::move(status));
@@ -241,23 +249,33 @@ Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
   return {};
 }
 
-Status Frame::verify(Ids ids, const RunContext& context, bool release) const {
+Status Frame::verify(Ids ids, const RunContext& context, archive::Reading reading) const {
   for (uint32_t id : ids) {
     if (id == kNoValue || plan_->values[id].storage != archive::Storage::constant) continue;
     const Tensor& constant = values_[id].tensor;
     if (constant.dtype != DType::string)
       HOLOGRAM_CHECK(context.unverified->verify(std::span(constant.data, constant.bytes()),
-                                                *context.threads, release));
+                                                *context.threads, reading));
   }
   return {};
 }
 
-Status Frame::run_step(const LoadedStep& step, RunContext& context) {
-  if (context.unverified) {
-    HOLOGRAM_CHECK(verify(step.inputs, context, step.reads_part));
-    for (const LoadedSubplan& sub : step.subplans)
-      HOLOGRAM_CHECK(verify(sub.outer, context, false));
+Status Frame::run_checking(const LoadedStep& step, RunContext& context) {
+  const bool before = step.reading != archive::Reading::done;
+  // What has not been checked yet could make a loop go on for ever.
+  if (step.control == Control::loop) HOLOGRAM_CHECK(context.unverified->verify(*context.threads));
+  if (before) HOLOGRAM_CHECK(verify(step.inputs, context, step.reading));
+  for (const LoadedSubplan& sub : step.subplans)
+    HOLOGRAM_CHECK(verify(sub.outer, context, archive::Reading::whole));
+  if (Status status = run_step(step, context); !status) {
+    // Damaged constants may be why.
+    HOLOGRAM_CHECK(context.unverified->verify(*context.threads));
+    return status;
   }
+  return before ? Status() : verify(step.inputs, context, step.reading);
+}
+
+Status Frame::run_step(const LoadedStep& step, RunContext& context) {
   if (step.program) return run_program(step, context);
   if (step.kernel) return run_kernel(step, context);
   return run_control(*this, step, context);
@@ -272,7 +290,7 @@ Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
   ++profile.depth;
   const double inside = profile.inside;
   const auto start = std::chrono::steady_clock::now();
-  Status status = run_step(step, context);
+  Status status = context.unverified ? run_checking(step, context) : run_step(step, context);
   const std::chrono::duration<double, std::milli> whole = std::chrono::steady_clock::now() - start;
   --profile.depth;
   const double own = whole.count() - (profile.inside - inside);
@@ -283,14 +301,22 @@ Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
 }
 
 Status Frame::run(RunContext& context) {
+  // In a turn after the first, the claims of the last turn's values end here: their memory serves
+  // for this one's.
+  if (std::exchange(has_run_, true))
+    for (const LoadedStep& step : plan_->steps)
+      for (uint32_t id : step.outputs)
+        if (values_[id].tensor.owner || values_[id].sequence) values_[id] = Value();
   for (const LoadedStep& step : plan_->steps) {
     HOLOGRAM_CHECK(context.count_step());
-    Status status = context.profile ? run_timed(step, context) : run_step(step, context);
+    Status status = context.profile      ? run_timed(step, context)
+                    : context.unverified ? run_checking(step, context)
+                                         : run_step(step, context);
     if (!status)
       return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
     for (uint32_t id : step.release) values_[id] = Value();
   }
-  return context.unverified ? verify(plan_->outputs, context, false) : Status();
+  return context.unverified ? verify(plan_->outputs, context, archive::Reading::whole) : Status();
 }
 
 }  // namespace hologram::runtime

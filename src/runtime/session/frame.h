@@ -21,9 +21,8 @@ class Scratch {
   void reset();
 
  private:
-  std::vector<AlignedBytes> blocks_;
-  size_t used_ = 0;       // of the last block
-  size_t in_blocks_ = 0;  // bytes taken since the last reset
+  std::vector<AlignedBytes> blocks_;  // filled in this order
+  size_t current_ = 0, used_ = 0;     // the block to take from, and how much of it is taken
 };
 
 // The times of a run's steps while they are taken.
@@ -36,8 +35,8 @@ struct Profile {
 
 struct RunContext {
   ThreadPool* threads = nullptr;
-  // Until all of its constants have been checked: each is just before a step first reads it, while
-  // the caches hold it for the step. Null from then on.
+  // Until all of its constants have been checked: each is just before or after a step first reads
+  // it, while the caches hold it for both. Null from then on.
   const archive::Archive* unverified = nullptr;
   Scratch scratch;
   Profile* profile = nullptr;  // null: times are not taken
@@ -92,31 +91,40 @@ class Frame {
   void clear();
   // Memory for a value that a step makes.
   Result<kernels::Tensor> allocate(uint32_t id, DType dtype, const kernels::Dims& dims);
+  // Memory of the sequences that steps make.
+  BlockPool& sequences() { return sequences_; }
   // What a control step keeps between its turns and runs.
   ControlState& control(const LoadedStep& step);
   // The frame of the `index`-th subplan of a step, with its captures set.
   Result<Frame*> child(const LoadedStep& step, size_t index);
 
  private:
-  // The constants among these values, and those that subplans capture, are as they were written.
-  Status verify(Ids ids, const RunContext& context, bool release) const;
+  // The constants among these values are as they were written.
+  Status verify(Ids ids, const RunContext& context, archive::Reading reading) const;
   Status run_step(const LoadedStep& step, RunContext& context);
+  Status run_checking(const LoadedStep& step, RunContext& context);
   Status run_timed(const LoadedStep& step, RunContext& context);
   Status run_program(const LoadedStep& step, RunContext& context);
   Status run_kernel(const LoadedStep& step, RunContext& context);
+  const kernels::Attributes& reseeded(const LoadedStep& step, uint64_t turn);
 
   const LoadedPlan* plan_ = nullptr;
   std::shared_ptr<const WeightSet> weights_;
+  bool has_run_ = false;  // since the last clear()
   const Binding* binding_ = nullptr;
   const Layout* layout_ = nullptr;
   std::span<const kernels::Tensor> given_;
   AlignedBytes arena_;
   std::vector<kernels::Value> values_;
-  std::vector<std::shared_ptr<AlignedBytes>> blocks_;  // one a pooled value, kept between runs
+  // One a pooled value, kept between runs.
+  std::vector<std::shared_ptr<AlignedBytes>> blocks_;
+  std::vector<std::shared_ptr<std::vector<std::string>>> strings_;
+  BlockPool sequences_;
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<std::unique_ptr<ControlState>> controls_;  // at a step's first frame
   std::vector<kernels::Value> inputs_, outputs_;         // of the step that runs
   std::vector<kernels::Tensor> operands_;
+  std::map<const LoadedStep*, kernels::Attributes> reseeded_;  // of random steps in later turns
 };
 
 // If, Loop, Scan: see control.cpp.

@@ -40,8 +40,8 @@ struct LoadedStep {
   const kernels::Kernel* kernel = nullptr;  // prepared
   const kernels::Pointwise* program = nullptr;
   Control control = Control::none;
-  bool random = false;      // prepared: draws from a seed
-  bool reads_part = false;  // prepared: of its constants
+  bool random = false;                                 // prepared: draws from a seed
+  archive::Reading reading = archive::Reading::whole;  // prepared: of its constants
   Ids inputs, outputs, release;
   std::span<const DType> output_types;
   const archive::Step* from = nullptr;

@@ -25,7 +25,8 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive, Thread
       // Kernels never write to an input; the map is read-only.
       tensor.data = const_cast<std::byte*>(archive.constants().data()) + c->offset();
       const std::span<const std::byte> bytes(tensor.data, c->size());
-      if (tensor.dtype == DType::boolean) HOLOGRAM_CHECK(archive.verify(bytes, threads, false));
+      if (tensor.dtype == DType::boolean)
+        HOLOGRAM_CHECK(archive.verify(bytes, threads, archive::Reading::whole));
       if (tensor.dtype == DType::boolean &&
           std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; }))
         return fail(ErrorCode::corrupt, "the plan is wrong: a bool that is neither 0 nor 1");
@@ -41,13 +42,19 @@ bool is_random(const kernels::Kernel& kernel) {
   return &kernel >= all.data() && &kernel < all.data() + all.size();
 }
 
-// Reads some elements of its constants: the rest need not stay in memory.
-bool reads_part(std::string_view kernel) {
-  return kernel.starts_with("Gather") || kernel == "EmbedLayerNormalization";
+// How a step's constants are checked. `once`: the step is not in a subplan.
+archive::Reading reading_of(const LoadedStep& step, bool once) {
+  // Results of fused kernels have the same size whatever their constants hold: damaged ones do no
+  // harm before they are found. In a body they might keep it going for ever.
+  if (once && step.label.starts_with("hologram.")) return archive::Reading::done;
+  // Some elements: the rest need not stay in memory.
+  if (step.label.starts_with("Gather") || step.label == "EmbedLayerNormalization")
+    return archive::Reading::part;
+  return archive::Reading::whole;
 }
 
 Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
-                    std::span<const Tensor> constants, ThreadPool& threads) {
+                    std::span<const Tensor> constants, ThreadPool& threads, bool once) {
   plan.initial.resize(plan.values.size());
   for (uint32_t id = 0; id < plan.values.size(); ++id)
     if (plan.values[id].storage == archive::Storage::constant)
@@ -58,8 +65,8 @@ Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
       step.kernel = kernels::find_kernel(step.label);
       if (!step.kernel) return fail(ErrorCode::internal, "no kernel '{}'", step.label);
       step.random = is_random(*step.kernel);
-      step.reads_part = reads_part(step.label);
     }
+    step.reading = reading_of(step, once);
     if (step.from->attributes())
       for (const archive::Attribute* a : *step.from->attributes()) {
         Attribute attribute{.name = std::string(text(a->name())),
@@ -73,13 +80,14 @@ Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
         if (attribute.kind == Attribute::Kind::tensor) {
           attribute.tensor = constants[static_cast<size_t>(a->constant())];
           if (attribute.tensor.dtype != DType::string)
-            HOLOGRAM_CHECK(archive.verify(
-                std::span(attribute.tensor.data, attribute.tensor.bytes()), threads, false));
+            HOLOGRAM_CHECK(
+                archive.verify(std::span(attribute.tensor.data, attribute.tensor.bytes()), threads,
+                               archive::Reading::whole));
         }
         step.attributes.put(std::move(attribute));
       }
     for (LoadedSubplan& sub : step.subplans)
-      HOLOGRAM_CHECK(prepare_plan(*sub.plan, archive, constants, threads));
+      HOLOGRAM_CHECK(prepare_plan(*sub.plan, archive, constants, threads, false));
   }
   return {};
 }
@@ -100,7 +108,7 @@ Status LoadedModel::prepare(ThreadPool& threads) {
       return;
     }
     constants = *std::move(all);
-    prepared_ = prepare_plan(*plan, archive, constants, threads);
+    prepared_ = prepare_plan(*plan, archive, constants, threads, true);
   });
   return prepared_;
 }

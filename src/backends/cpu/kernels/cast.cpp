@@ -102,7 +102,7 @@ Status parse(std::string_view text, DType to, Block& block, int64_t i) {
       return fail(ErrorCode::invalid_argument, "the text '{}' is not a number", text);
     // Beyond a double: from_chars leaves it to us which end it is.
     if (error == std::errc::result_out_of_range)
-      value = std::strtod(std::string(trimmed).c_str(), nullptr);
+      value = std::strtod(begin, nullptr);  // an element ends with a zero
     // What was written as an f32 is read as that f32: exactly, not as the digits' own value.
     if ((to == DType::f32 || is_small_float(to)) && std::isfinite(value)) {
       float narrow;
@@ -194,24 +194,31 @@ T truncate(double value) {
 // As people write numbers: the shortest digits that give the same value, a point or exponent in
 // every number that has a fraction.
 template <typename T>
-std::string text_of(T value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
-  std::string text = fmt::format("{}", value);
-  return text.find_first_of(".e") == text.npos ? fmt::format("{}.0", text) : text;
+void write_text(T value, std::string& text) {
+  char digits[32];  // more than the longest double
+  const auto end = fmt::format_to_n(digits, sizeof(digits), "{}", value);
+  text.assign(digits, end.size);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(value))
+      text = "NaN";
+    else if (std::isinf(value))
+      text = value > 0 ? "INF" : "-INF";
+    else if (text.find_first_of(".e") == text.npos)
+      text += ".0";
+  }
 }
 
-std::string text_of(const Block& block, int64_t i, DType from) {
+void write_text(const Block& block, int64_t i, DType from, std::string& text) {
   switch (block.kind) {
     case Block::integer:
-      return fmt::format("{}", block.integers[i]);
+      return write_text(block.integers[i], text);
     case Block::unsigned_integer:
-      return fmt::format("{}", static_cast<uint64_t>(block.integers[i]));
+      return write_text(static_cast<uint64_t>(block.integers[i]), text);
     case Block::floating:
       break;
   }
-  return from == DType::f64 ? text_of(block.numbers[i])
-                            : text_of(static_cast<float>(block.numbers[i]));
+  return from == DType::f64 ? write_text(block.numbers[i], text)
+                            : write_text(static_cast<float>(block.numbers[i]), text);
 }
 
 template <typename T>
@@ -231,7 +238,7 @@ Status write(const Block& block, DType from, Mode mode, const Tensor& out, uint8
   const DType to = out.dtype;
   auto* bytes = is_packed(to) ? scratch : out.as<uint8_t>();
   if (to == DType::string) {
-    for (int64_t i = 0; i < count; ++i) out.as<std::string>()[at + i] = text_of(block, i, from);
+    for (int64_t i = 0; i < count; ++i) write_text(block, i, from, out.as<std::string>()[at + i]);
   } else if (is_small_float(to)) {
     for (int64_t i = 0; i < count; ++i)
       bytes[at + i] = to_small_float(to, as_double(block, i), mode);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/convert.h"
 
 namespace hologram::kernels {
@@ -64,17 +65,33 @@ Result<Tensor> KernelContext::output(size_t index, const Dims& dims) {
   return tensor;
 }
 
+std::vector<Value>& KernelContext::sequence_output(size_t index) {
+  auto list = memory_.sequence();
+  outputs_[index] = Value();
+  outputs_[index].kind = Value::Kind::sequence;
+  outputs_[index].sequence = list;
+  return *list;
+}
+
+Result<Tensor> KernelContext::element(DType dtype, const Dims& dims) {
+  HOLOGRAM_CHECK(check_dims(dims));
+  return memory_.element(dtype, dims);
+}
+
+Result<Value> KernelContext::element_copy(const Value& value) {
+  const Tensor& from = value.tensor;
+  HOLOGRAM_TRY(Tensor copy, element(from.dtype, from.dims));
+  copy_elements(from, copy);
+  return Value(std::move(copy));
+}
+
 Status KernelContext::reshape_output(size_t index, const Tensor& input, const Dims& dims) {
   HOLOGRAM_CHECK(check_dims(dims));
   if (dims.count() != input.count())
     return fail(ErrorCode::shape_mismatch, "{} elements of {} do not fill {}", input.count(),
                 input.dims.to_string(), dims.to_string());
   HOLOGRAM_TRY(Tensor out, output(index, dims));
-  if (out.data == input.data) return {};
-  if (input.dtype == DType::string)
-    std::copy_n(input.as<std::string>(), input.count(), out.as<std::string>());
-  else if (input.bytes() > 0)
-    std::memcpy(out.data, input.data, input.bytes());
+  copy_elements(input, out);
   return {};
 }
 
@@ -95,6 +112,10 @@ class WideningMemory : public KernelMemory {
     return tensor;
   }
   Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
+  std::shared_ptr<std::vector<Value>> sequence() override { return context_.memory().sequence(); }
+  Result<Tensor> element(DType dtype, const Dims& dims) override {
+    return context_.memory().element(dtype, dims);
+  }
 
  private:
   KernelContext& context_;
@@ -132,6 +153,7 @@ Status run_widened(const Kernel& kernel, KernelContext& context) {
 }  // namespace
 
 Status run_kernel(const Kernel& kernel, KernelContext& context) {
+  const Arena arena(context.memory());
   if (kernel.widen_half) {
     bool half = false;
     for (size_t i = 0; i < context.input_count(); ++i)

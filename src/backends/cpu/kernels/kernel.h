@@ -20,6 +20,7 @@
 namespace hologram::kernels {
 
 // Where outputs and scratch come from; implemented by whoever runs kernels.
+// Nothing of it is in a source file: its type is known where there is RTTI and where there is not.
 class KernelMemory {
  public:
   virtual ~KernelMemory() = default;
@@ -27,6 +28,15 @@ class KernelMemory {
   virtual Result<Tensor> output(size_t index, DType dtype, const Dims& dims) = 0;
   // Bytes, 64-byte aligned, valid until the kernel returns.
   virtual Result<std::byte*> scratch(size_t bytes) = 0;
+  // An empty list that becomes a sequence. Asked for before its elements: what earlier lists held
+  // and nobody uses any more may serve for them.
+  virtual std::shared_ptr<std::vector<Value>> sequence() {
+    return std::make_shared<std::vector<Value>>();
+  }
+  // Memory for an element of a sequence, claimed by every sequence that holds it.
+  virtual Result<Tensor> element(DType dtype, const Dims& dims) {
+    return Tensor::allocate(dtype, dims);
+  }
 };
 
 class KernelContext {
@@ -61,6 +71,12 @@ class KernelContext {
   Result<Tensor> output(size_t index, const Dims& dims);
   // Sequences and optionals, and tensors that share an input's memory (see reshape_output).
   void set_output(size_t index, Value value) { outputs_[index] = std::move(value); }
+  // Output `index` becomes a sequence, empty at first. Its elements are made by element() or are
+  // those of other sequences.
+  std::vector<Value>& sequence_output(size_t index);
+  Result<Tensor> element(DType dtype, const Dims& dims);
+  // An element with the same content as `value`, a tensor.
+  Result<Value> element_copy(const Value& value);
   // Output `index` becomes the input's elements under another shape (Reshape, Identity, ...).
   Status reshape_output(size_t index, const Tensor& input, const Dims& dims);
 

@@ -2,17 +2,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <vector>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
 namespace hologram::kernels {
 namespace {
 
-Result<std::vector<int64_t>> read_labels(const Tensor& labels, int64_t classes,
-                                         std::optional<int64_t> ignored) {
-  std::vector<int64_t> values(static_cast<size_t>(labels.count()));
+Result<List<int64_t>> read_labels(const Tensor& labels, int64_t classes,
+                                  std::optional<int64_t> ignored) {
+  List<int64_t> values(static_cast<size_t>(labels.count()));
   HOLOGRAM_CHECK(dispatch_index(labels.dtype, [&]<typename T>() -> Status {
     for (size_t i = 0; i < values.size(); ++i) values[i] = labels.as<T>()[i];
     return {};
@@ -39,7 +39,7 @@ Status reduce_loss(KernelContext& c, const Dims& shape, const T* log_prob) {
   const int64_t classes = shape[1], pixels = shape.product(2, shape.rank());
   const auto* ignore = c.attributes().find("ignore_index");
   const std::optional<int64_t> ignored = ignore ? std::optional(ignore->integer) : std::nullopt;
-  HOLOGRAM_TRY(const std::vector<int64_t> targets, read_labels(labels, classes, ignored));
+  HOLOGRAM_TRY(const List<int64_t> targets, read_labels(labels, classes, ignored));
   const T* weights = nullptr;
   if (c.has_input(2)) {
     if (c.input(2).count() != classes)

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
-#include <optional>
-#include <unordered_map>
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
@@ -15,33 +12,36 @@ namespace hologram::kernels {
 namespace {
 
 // keys_* or values_*: whichever is there, as one tensor.
-Result<Tensor> listed(const Attributes& a, const std::string& kind) {
+Tensor listed(const Attributes& a, const std::string& kind) {
   if (const Tensor* tensor = a.tensor(kind + "_tensor")) return *tensor;
-  if (a.has(kind + "_strings")) {
-    const auto list = a.texts(kind + "_strings");
-    return Tensor::from_strings({static_cast<int64_t>(list.size())}, {list.begin(), list.end()});
-  }
-  if (a.has(kind + "_int64s")) {
-    const auto list = a.integers(kind + "_int64s");
-    return Tensor::from<int64_t>({static_cast<int64_t>(list.size())}, list);
-  }
-  const auto list = a.numbers(kind + "_floats");
-  return Tensor::from<float>({static_cast<int64_t>(list.size())}, list);
+  const auto view = [](DType type, auto list) {
+    Tensor tensor{type, {static_cast<int64_t>(list.size())}};
+    tensor.data =
+        reinterpret_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(list.data())));
+    return tensor;
+  };
+  if (a.has(kind + "_strings")) return view(DType::string, a.texts(kind + "_strings"));
+  if (a.has(kind + "_int64s")) return view(DType::i64, a.integers(kind + "_int64s"));
+  return view(DType::f32, a.numbers(kind + "_floats"));
 }
 
-// What an unknown key becomes.
-Result<Tensor> default_label(const Attributes& a, DType type) {
+// What an unknown key becomes; a number is put into `memory`.
+Result<Tensor> default_label(const Attributes& a, DType type, int64_t& memory) {
   if (const Tensor* tensor = a.tensor("default_tensor")) {
     if (tensor->dtype != type || tensor->count() != 1)
       return fail(ErrorCode::type_mismatch, "default_tensor must be one {}", name_of(type));
     return *tensor;
   }
-  HOLOGRAM_TRY(Tensor label, Tensor::allocate(type, {}));
+  static const std::string kUnused = "_Unused";
+  Tensor label{type, {}, reinterpret_cast<std::byte*>(&memory)};
   const int64_t integer = a.integer("default_int64", -1);
   const double number = a.number("default_float", -0.0);
+  const Attribute* given = nullptr;
   switch (type) {
     case DType::string:
-      *label.as<std::string>() = a.text("default_string", "_Unused");
+      given = a.find("default_string");
+      label.data =
+          reinterpret_cast<std::byte*>(const_cast<std::string*>(given ? &given->text : &kUnused));
       return label;
     case DType::i64:
       *label.as<int64_t>() = integer;
@@ -85,17 +85,17 @@ uint64_t key_of(const Tensor& of, int64_t i) {
 
 Status label_encoder(KernelContext& c) {
   const Tensor& in = c.input(0);
-  HOLOGRAM_TRY(const Tensor keys, listed(c.attributes(), "keys"));
-  HOLOGRAM_TRY(const Tensor values, listed(c.attributes(), "values"));
-  HOLOGRAM_TRY(const Tensor fallback, default_label(c.attributes(), values.dtype));
+  const Tensor keys = listed(c.attributes(), "keys"), values = listed(c.attributes(), "values");
+  int64_t memory = 0;
+  HOLOGRAM_TRY(const Tensor fallback, default_label(c.attributes(), values.dtype, memory));
   if (keys.dtype != in.dtype || values.dtype != c.output_type(0))
     return fail(ErrorCode::type_mismatch, "keys of {} and values of {} for {} to {}",
                 name_of(keys.dtype), name_of(values.dtype), name_of(in.dtype),
                 name_of(c.output_type(0)));
   if (keys.count() != values.count())
     return fail(ErrorCode::invalid_argument, "{} keys and {} values", keys.count(), values.count());
-  std::unordered_map<std::string, int64_t> texts;
-  std::unordered_map<uint64_t, int64_t> numbers;
+  Map<std::string_view, int64_t> texts;
+  Map<uint64_t, int64_t> numbers;
   for (int64_t i = 0; i < keys.count(); ++i) {
     if (in.dtype == DType::string)
       texts.try_emplace(keys.as<std::string>()[i], i);

@@ -3,8 +3,8 @@
 
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/kernel.h"
 
 namespace hologram::kernels {
@@ -16,7 +16,7 @@ void transform_scores(PostTransform transform, std::span<double> row);
 
 // The one score of two classes as both: logistic of it and of its negative; otherwise s beside
 // 1 - s where all weights are positive (s is then a probability), and beside -s where they are not.
-std::vector<double> both_scores(PostTransform transform, double score, bool positive_weights);
+List<double> both_scores(PostTransform transform, double score, bool positive_weights);
 
 // The labels of a classifier: strings or integers, whichever attribute is there.
 class Labels {
@@ -34,7 +34,7 @@ class Labels {
 // [N, F], or [F] as one row: any of f32, f64, i32, i64 as doubles.
 struct Features {
   int64_t rows = 0, columns = 0;
-  std::vector<double> values;
+  List<double> values;
   std::span<const double> row(int64_t i) const {
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }

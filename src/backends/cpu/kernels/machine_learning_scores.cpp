@@ -54,7 +54,7 @@ void transform_scores(PostTransform transform, std::span<double> row) {
     if (sum > 0) x /= sum;
 }
 
-std::vector<double> both_scores(PostTransform transform, double score, bool positive_weights) {
+List<double> both_scores(PostTransform transform, double score, bool positive_weights) {
   if (transform == PostTransform::logistic) return {logistic(-score), logistic(score)};
   if (transform == PostTransform::probit) return {probit(1 - score), probit(score)};
   return {positive_weights ? 1 - score : -score, score};
@@ -132,7 +132,7 @@ Status linear_regressor(KernelContext& c) {
   if (targets < 1) return fail(ErrorCode::invalid_argument, "targets {}", targets);
   HOLOGRAM_TRY(const Linear linear, linear_of(c, x.columns, targets));
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.rows, targets}));
-  std::vector<double> scores(static_cast<size_t>(targets));
+  List<double> scores(static_cast<size_t>(targets));
   for (int64_t i = 0; i < x.rows; ++i) {
     linear.score(x.row(i), scores);
     transform_scores(transform, scores);
@@ -156,7 +156,7 @@ Status linear_classifier(KernelContext& c) {
     HOLOGRAM_TRY(z, c.output(1, {x.rows, one_score ? 2 : linear.outputs}));
   }
   for (int64_t i = 0; i < x.rows; ++i) {
-    std::vector<double> scores(static_cast<size_t>(linear.outputs));
+    List<double> scores(static_cast<size_t>(linear.outputs));
     linear.score(x.row(i), scores);
     if (one_score) {
       labels.write(y, i, scores[0] > 0 ? 1 : 0);

@@ -49,8 +49,8 @@ class Similarity {
 
 // Probabilities of classes from those of each pair (Wu, Lin and Weng, 2004, method 2): the p with
 // sum 1 that minimises sum over pairs of (r_ji p_i - r_ij p_j)^2, a coordinate at a time.
-std::vector<double> couple(const std::vector<double>& r, size_t n) {
-  std::vector<double> q(n * n, 0.0), p(n, 1.0 / static_cast<double>(n)), product(n);
+List<double> couple(const List<double>& r, size_t n) {
+  List<double> q(n * n, 0.0), p(n, 1.0 / static_cast<double>(n)), product(n);
   for (size_t i = 0; i < n; ++i)
     for (size_t j = 0; j < n; ++j) {
       if (i == j) continue;
@@ -94,8 +94,8 @@ struct Machine {
                 "expected",
                 vectors.size(), coefficients.size(), columns, count * width, expected);
   }
-  std::vector<double> similarities(std::span<const double> x) const {
-    std::vector<double> result(count);
+  List<double> similarities(std::span<const double> x) const {
+    List<double> result(count);
     for (size_t i = 0; i < count; ++i)
       result[i] = similarity(x, vectors.subspan(i * x.size(), x.size()));
     return result;
@@ -127,7 +127,7 @@ Status svm_regressor(KernelContext& c) {
   for (int64_t i = 0; i < x.rows; ++i) {
     double score = m.rho[0];
     if (count > 0) {
-      const std::vector<double> near = m.similarities(x.row(i));
+      const List<double> near = m.similarities(x.row(i));
       score = std::inner_product(near.begin(), near.end(), m.coefficients.begin(), score);
     } else {
       const auto row = x.row(i);
@@ -150,7 +150,7 @@ Status svm_classifier(KernelContext& c) {
   const auto of_class = c.integers("vectors_per_class");
   const auto slope = c.attributes().numbers("prob_a"), offset = c.attributes().numbers("prob_b");
   const size_t classes = labels.count(), pairs = classes * (classes - 1) / 2;
-  std::vector<size_t> start = {0};
+  List<size_t> start = {0};
   for (const int64_t count : of_class) {
     if (count < 0) return fail(ErrorCode::invalid_argument, "vectors_per_class {}", count);
     start.push_back(start.back() + static_cast<size_t>(count));
@@ -171,7 +171,7 @@ Status svm_classifier(KernelContext& c) {
     HOLOGRAM_TRY(z, c.output(1, {x.rows, static_cast<int64_t>(columns)}));
   }
   for (int64_t row = 0; row < x.rows; ++row) {
-    std::vector<double> scores, votes(classes, 0.0), share(classes * classes, 0.0);
+    List<double> scores, votes(classes, 0.0), share(classes * classes, 0.0);
     if (linear) {
       for (size_t i = 0; i < classes; ++i)
         scores.push_back(
@@ -180,7 +180,7 @@ Status svm_classifier(KernelContext& c) {
             m.rho[0]);
       votes = scores;
     } else {
-      const std::vector<double> near = m.similarities(x.row(row));
+      const List<double> near = m.similarities(x.row(row));
       for (size_t i = 0; i < classes; ++i)
         for (size_t j = i + 1; j < classes; ++j) {
           const size_t pair = scores.size();

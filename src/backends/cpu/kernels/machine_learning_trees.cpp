@@ -1,8 +1,6 @@
 // Ensembles of trees: TreeEnsemble, and the older TreeEnsembleClassifier and TreeEnsembleRegressor.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/dispatch.h"
@@ -21,15 +19,15 @@ struct Ensemble {
     bool missing_is_true = false;
     int64_t feature = 0;
     double split = 0;
-    size_t next[2] = {};                           // where the test is false and where it is true
-    std::vector<double> set;                       // of `member`
-    std::vector<std::pair<size_t, double>> votes;  // of a leaf: target and weight
+    size_t next[2] = {};                    // where the test is false and where it is true
+    List<double> set;                       // of `member`
+    List<std::pair<size_t, double>> votes;  // of a leaf: target and weight
   };
-  std::vector<Node> nodes;
-  std::vector<size_t> roots;
+  List<Node> nodes;
+  List<size_t> roots;
   size_t targets = 1;
   uint8_t aggregate = sum;
-  std::vector<double> base;
+  List<double> base;
 
   Status check_features(int64_t columns) const {
     for (const Node& node : nodes)
@@ -50,7 +48,7 @@ struct Ensemble {
   }
 
   Status score(std::span<const double> row, std::span<double> sums) const {
-    std::vector<bool> hit(targets, false);
+    List<bool> hit(targets, false);
     std::ranges::fill(sums, 0.0);
     for (const size_t root : roots) {
       HOLOGRAM_TRY(const Node* end, walk(root, row));
@@ -91,28 +89,32 @@ struct Ensemble {
   }
 };
 
+Text joined(std::string_view a, std::string_view b) { return Text(a).append(b); }
+
 // A tensor attribute as doubles; nothing where it is absent.
-Result<std::vector<double>> reals(const KernelContext& c, const std::string& name) {
+Result<List<double>> reals(const KernelContext& c, std::string_view name) {
   const Tensor* given = c.attributes().tensor(name);
-  if (!given) return std::vector<double>();
-  Tensor tensor = *given;
+  if (!given) return List<double>();
+  const Tensor& tensor = *given;
   if (tensor.dtype == DType::f16) {
-    HOLOGRAM_TRY(Tensor wide, Tensor::allocate(DType::f32, tensor.dims));
-    convert_half_to_float(tensor, wide);
-    tensor = wide;
+    List<float> wide(static_cast<size_t>(tensor.count()));
+    Tensor floats{DType::f32, tensor.dims, reinterpret_cast<std::byte*>(wide.data())};
+    convert_half_to_float(tensor, floats);
+    return List<double>(wide.begin(), wide.end());
   }
   if (tensor.dtype == DType::f32)
-    return std::vector<double>(tensor.as<float>(), tensor.as<float>() + tensor.count());
+    return List<double>(tensor.as<float>(), tensor.as<float>() + tensor.count());
   if (tensor.dtype == DType::f64)
-    return std::vector<double>(tensor.as<double>(), tensor.as<double>() + tensor.count());
+    return List<double>(tensor.as<double>(), tensor.as<double>() + tensor.count());
   return fail(ErrorCode::type_mismatch, "{} of type {}", name, name_of(tensor.dtype));
 }
 
 // A list of floats, or the same as a tensor of doubles.
-Result<std::vector<double>> list_or_tensor(const KernelContext& c, const std::string& name) {
-  if (c.attributes().tensor(name + "_as_tensor")) return reals(c, name + "_as_tensor");
+Result<List<double>> list_or_tensor(const KernelContext& c, std::string_view name) {
+  const Text tensor = joined(name, "_as_tensor");
+  if (c.attributes().tensor(tensor)) return reals(c, tensor);
   const auto list = c.attributes().numbers(name);
-  return std::vector<double>(list.begin(), list.end());
+  return List<double>(list.begin(), list.end());
 }
 
 Result<Ensemble> read_trees(const KernelContext& c) {
@@ -180,12 +182,11 @@ Result<Ensemble> read_trees(const KernelContext& c) {
 
 // The form before ai.onnx.ml 5. `votes` is "class" or "target": what the leaves' attributes begin
 // with.
-Result<Ensemble> read_older_trees(const KernelContext& c, const std::string& votes,
-                                  size_t targets) {
+Result<Ensemble> read_older_trees(const KernelContext& c, std::string_view votes, size_t targets) {
   Ensemble e;
   e.targets = targets;
   HOLOGRAM_TRY(const auto splits, list_or_tensor(c, "nodes_values"));
-  HOLOGRAM_TRY(const auto weights, list_or_tensor(c, votes + "_weights"));
+  HOLOGRAM_TRY(const auto weights, list_or_tensor(c, joined(votes, "_weights")));
   HOLOGRAM_TRY(e.base, list_or_tensor(c, "base_values"));
   const auto trees = c.integers("nodes_treeids"), ids = c.integers("nodes_nodeids");
   const auto features = c.integers("nodes_featureids");
@@ -199,7 +200,7 @@ Result<Ensemble> read_older_trees(const KernelContext& c, const std::string& vot
       (!missing.empty() && missing.size() != nodes))
     return fail(ErrorCode::invalid_argument, "the nodes_* attributes must all have {} entries",
                 nodes);
-  std::map<std::pair<int64_t, int64_t>, size_t> places;
+  Map<std::pair<int64_t, int64_t>, size_t> places;
   for (size_t i = 0; i < nodes; ++i)
     if (!places.try_emplace({trees[i], ids[i]}, i).second)
       return fail(ErrorCode::invalid_argument, "node {} of tree {} is there twice", ids[i],
@@ -208,7 +209,7 @@ Result<Ensemble> read_older_trees(const KernelContext& c, const std::string& vot
                                                 "BRANCH_GT",     "BRANCH_EQ", "BRANCH_NEQ",
                                                 "BRANCH_MEMBER", "LEAF"};
   e.nodes.resize(nodes);
-  std::vector<bool> is_child(nodes, false);
+  List<bool> is_child(nodes, false);
   for (size_t i = 0; i < nodes; ++i) {
     Ensemble::Node& node = e.nodes[i];
     const auto mode = std::ranges::find(kModes, std::string_view(modes[i])) - std::begin(kModes);
@@ -231,7 +232,7 @@ Result<Ensemble> read_older_trees(const KernelContext& c, const std::string& vot
     }
   }
   // A tree begins at its first node.
-  std::set<int64_t> seen;
+  Set<int64_t> seen;
   for (size_t i = 0; i < nodes; ++i) {
     if (!seen.insert(trees[i]).second) continue;
     if (is_child[i])
@@ -239,9 +240,9 @@ Result<Ensemble> read_older_trees(const KernelContext& c, const std::string& vot
                   trees[i]);
     e.roots.push_back(i);
   }
-  const auto vote_trees = c.integers(votes + "_treeids"),
-             vote_nodes = c.integers(votes + "_nodeids");
-  const auto vote_targets = c.integers(votes + "_ids");
+  const auto vote_trees = c.integers(joined(votes, "_treeids")),
+             vote_nodes = c.integers(joined(votes, "_nodeids"));
+  const auto vote_targets = c.integers(joined(votes, "_ids"));
   if (vote_trees.size() != weights.size() || vote_nodes.size() != weights.size() ||
       vote_targets.size() != weights.size())
     return fail(ErrorCode::invalid_argument, "the {}_* attributes must all have {} entries", votes,
@@ -267,7 +268,7 @@ Status tree_ensemble(KernelContext& c) {
   if (transform < 0 || transform > 4)
     return fail(ErrorCode::invalid_argument, "post_transform {}; 0 to 4", transform);
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.rows, static_cast<int64_t>(trees.targets)}));
-  std::vector<double> scores(trees.targets);
+  List<double> scores(trees.targets);
   for (int64_t i = 0; i < x.rows; ++i) {
     HOLOGRAM_CHECK(trees.score(x.row(i), scores));
     transform_scores(static_cast<PostTransform>(transform), scores);
@@ -295,7 +296,7 @@ Status tree_ensemble_regressor(KernelContext& c) {
                 "aggregate_function '{}'; supported: AVERAGE, SUM, MIN, MAX", how);
   trees.aggregate = static_cast<uint8_t>(found);
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.rows, targets}));
-  std::vector<double> scores(trees.targets);
+  List<double> scores(trees.targets);
   for (int64_t i = 0; i < x.rows; ++i) {
     HOLOGRAM_CHECK(trees.score(x.row(i), scores));
     transform_scores(transform, scores);
@@ -312,22 +313,22 @@ Status tree_ensemble_classifier(KernelContext& c) {
   HOLOGRAM_CHECK(trees.check_features(x.columns));
   const auto voted = c.integers("class_ids");
   const bool one_score =
-      labels.count() == 2 && std::set<int64_t>(voted.begin(), voted.end()).size() == 1;
+      labels.count() == 2 && Set<int64_t>(voted.begin(), voted.end()).size() == 1;
   bool positive = true;
   for (const Ensemble::Node& node : trees.nodes)
     for (const auto& [target, weight] : node.votes) positive &= weight >= 0;
   // Of two classes that share one score, the second's base is the one that counts.
-  const std::vector<double> base = trees.base;
+  const List<double> base = trees.base;
   if (one_score) trees.base.clear();
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.rows}));
   Tensor z;
   if (c.wants_output(1)) {
     HOLOGRAM_TRY(z, c.output(1, {x.rows, static_cast<int64_t>(labels.count())}));
   }
-  std::vector<double> scores(trees.targets);
+  List<double> scores(trees.targets);
   for (int64_t i = 0; i < x.rows; ++i) {
     HOLOGRAM_CHECK(trees.score(x.row(i), scores));
-    std::vector<double> shown = scores;
+    List<double> shown = scores;
     if (one_score) {
       double score = scores[static_cast<size_t>(voted[0])];
       if (!base.empty()) score += base.back();

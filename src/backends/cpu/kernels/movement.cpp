@@ -168,19 +168,20 @@ Status concat(KernelContext& c) {
         at += run;
         continue;
       }
-      c.threads().parallel_for(
-          outer, std::max<int64_t>(1, 16 * 1024 / run), [&](size_t begin, size_t end) {
-            const T* from = in.as<T>();
-            T* to = out.as<T>() + at;
-            // A call for every element or two would cost more than the copies.
-            if (run < 8) {
-              for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
-                for (int64_t j = 0; j < run; ++j) to[k * step + j] = from[k * run + j];
-              return;
-            }
-            for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
-              std::copy_n(from + k * run, run, to + k * step);
-          });
+      c.threads().parallel_for(outer, std::max<int64_t>(1, 16 * 1024 / run),
+                               [&](size_t begin, size_t end) {
+                                 const T* from = in.as<T>();
+                                 T* to = out.as<T>() + at;
+                                 // A call for every element or two would cost more than the copies.
+                                 if (run < 8) {
+                                   for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
+                                     for (int64_t j = 0; j < run; ++j)
+                                       to[k * step + j] = from[k * run + j];
+                                   return;
+                                 }
+                                 for (int64_t k = begin; k < static_cast<int64_t>(end); ++k)
+                                   std::copy_n(from + k * run, run, to + k * step);
+                               });
       at += run;
     }
     return {};
@@ -209,14 +210,6 @@ constexpr Kernel kKernels[] = {
 };
 
 }  // namespace
-
-void copy_elements(const Tensor& in, const Tensor& out) {
-  if (in.data == out.data) return;
-  if (in.dtype == DType::string)
-    std::copy_n(in.as<std::string>(), in.count(), out.as<std::string>());
-  else if (in.bytes() > 0)
-    std::memcpy(out.data, in.data, in.bytes());
-}
 
 std::span<const Kernel> movement_kernels() { return kKernels; }
 

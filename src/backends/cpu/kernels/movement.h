@@ -18,9 +18,6 @@ Status depth_to_space(KernelContext& c);
 Status space_to_depth(KernelContext& c);
 Status reverse_sequence(KernelContext& c);
 
-// Every element of `in` into `out`, of the same type and count; nothing where they share memory.
-void copy_elements(const Tensor& in, const Tensor& out);
-
 // Integer `index` of an i32 or i64 tensor.
 inline int64_t integer_at(const Tensor& tensor, int64_t index) {
   return tensor.dtype == DType::i32 ? tensor.as<int32_t>()[index] : tensor.as<int64_t>()[index];

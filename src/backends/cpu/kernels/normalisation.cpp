@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/dense/normalize.h"
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
@@ -56,9 +57,9 @@ size_t grain_for(int64_t line) {
 }
 
 // A scale or bias of `count` values, as double; `fallback` everywhere when absent.
-Result<std::vector<double>> per_channel(KernelContext& c, size_t index, int64_t count,
-                                        double fallback, const char* what) {
-  std::vector<double> values(static_cast<size_t>(count), fallback);
+Result<List<double>> per_channel(KernelContext& c, size_t index, int64_t count, double fallback,
+                                 const char* what) {
+  List<double> values(static_cast<size_t>(count), fallback);
   if (!c.has_input(index)) return values;
   const Tensor& tensor = c.input(index);
   if (tensor.count() != count)
@@ -228,7 +229,7 @@ Status batch_normalization(KernelContext& c) {
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     if (training) {
-      const std::vector<double> old_mean = mean, old_variance = variance;
+      const List<double> old_mean = mean, old_variance = variance;
       const double count = static_cast<double>(batch * pixels);
       for (int64_t k = 0; k < channels; ++k) {
         double sum = 0, squares = 0;

@@ -5,8 +5,8 @@
 // same bits, also here.
 #include <cmath>
 #include <random>
-#include <vector>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
@@ -81,7 +81,7 @@ Status bernoulli(KernelContext& c) {
   const Tensor& chance = c.input(0);
   HOLOGRAM_TRY(Tensor out, c.output(0, chance.dims));
   Generator generator(c);
-  std::vector<bool> ones(static_cast<size_t>(chance.count()));
+  List<bool> ones(static_cast<size_t>(chance.count()));
   HOLOGRAM_CHECK(dispatch_float(chance.dtype, [&]<typename T>() -> Status {
     for (size_t i = 0; i < ones.size(); ++i) {
       const double p = static_cast<double>(chance.as<T>()[i]);
@@ -112,7 +112,7 @@ Status multinomial(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "there is no class to draw");
   HOLOGRAM_TRY(Tensor out, c.output(0, Dims{rows, samples}));
   Generator generator(c);
-  std::vector<double> cumulative(static_cast<size_t>(classes));
+  List<double> cumulative(static_cast<size_t>(classes));
   return dispatch_float(logits.dtype, [&]<typename T>() -> Status {
     for (int64_t row = 0; row < rows; ++row) {
       const T* x = logits.as<T>() + row * classes;

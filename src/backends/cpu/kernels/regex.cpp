@@ -1,6 +1,7 @@
 #include "backends/cpu/kernels/regex.h"
 
 #include <algorithm>
+#include <span>
 
 namespace hologram::kernels {
 namespace {
@@ -9,13 +10,16 @@ constexpr uint32_t kLastPoint = 0x10ffff;
 constexpr size_t kMaxSteps = 100'000, kMaxRepeat = 1000;
 constexpr int kMaxDepth = 200;
 
-using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;
+using Ranges = List<std::pair<uint32_t, uint32_t>>;
 
-const Ranges kDigits = {{'0', '9'}};
-const Ranges kWords = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-const Ranges kSpaces = {{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}};
+using Range = std::pair<uint32_t, uint32_t>;
+constexpr Range kDigits[] = {{'0', '9'}};
+constexpr Range kWords[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+constexpr Range kSpaces[] = {{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}};
 
-Ranges complement(const Ranges& sorted) {
+Ranges listed(std::span<const Range> ranges) { return Ranges(ranges.begin(), ranges.end()); }
+
+Ranges complement(std::span<const Range> sorted) {
   Ranges result;
   uint32_t from = 0;
   for (auto [low, high] : sorted) {
@@ -27,22 +31,22 @@ Ranges complement(const Ranges& sorted) {
 }
 
 bool is_word(uint32_t point) {
-  return std::any_of(kWords.begin(), kWords.end(),
+  return std::any_of(std::begin(kWords), std::end(kWords),
                      [&](auto range) { return point >= range.first && point <= range.second; });
 }
 
 // What a pattern means before it is steps.
 struct Tree {
   enum class Kind : uint8_t { empty, set, sequence, either, repeat, assertion } kind = Kind::empty;
-  std::vector<Tree> parts;
+  List<Tree> parts;
   uint32_t set = 0;            // set; assertion: the kind of step
   size_t least = 0, most = 0;  // repeat; most 0: any number
 };
 
 }  // namespace
 
-std::vector<uint32_t> code_points(std::string_view text) {
-  std::vector<uint32_t> points;
+List<uint32_t> code_points(std::string_view text) {
+  List<uint32_t> points;
   for (size_t at = 0; at < text.size();) {
     const auto lead = static_cast<uint8_t>(text[at]);
     const size_t length = lead < 0x80   ? 1
@@ -215,11 +219,11 @@ class RegexCompiler {
     auto one = [](uint32_t point) { return Ranges{{point, point}}; };
     switch (c) {
       case 'd':
-        return kDigits;
+        return listed(kDigits);
       case 'w':
-        return kWords;
+        return listed(kWords);
       case 's':
-        return kSpaces;
+        return listed(kSpaces);
       case 'D':
         return complement(kDigits);
       case 'W':
@@ -261,27 +265,25 @@ class RegexCompiler {
   }
 
   Result<Tree> bracket() {
-    static const std::pair<std::string_view, Ranges> kNamed[] = {
-        {"[:alpha:]", {{'A', 'Z'}, {'a', 'z'}}},
-        {"[:digit:]", kDigits},
-        {"[:alnum:]", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
-        {"[:upper:]", {{'A', 'Z'}}},
-        {"[:lower:]", {{'a', 'z'}}},
-        {"[:space:]", {{'\t', '\r'}, {' ', ' '}}},
-        {"[:punct:]", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
-        {"[:word:]", kWords},
-        {"[:xdigit:]", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
+    // One range a line; a name may have several.
+    static constexpr std::pair<std::string_view, Range> kNamed[] = {
+        {"[:alpha:]", {'A', 'Z'}},  {"[:alpha:]", {'a', 'z'}},  {"[:digit:]", {'0', '9'}},
+        {"[:alnum:]", {'0', '9'}},  {"[:alnum:]", {'A', 'Z'}},  {"[:alnum:]", {'a', 'z'}},
+        {"[:upper:]", {'A', 'Z'}},  {"[:lower:]", {'a', 'z'}},  {"[:space:]", {'\t', '\r'}},
+        {"[:space:]", {' ', ' '}},  {"[:punct:]", {'!', '/'}},  {"[:punct:]", {':', '@'}},
+        {"[:punct:]", {'[', '`'}},  {"[:punct:]", {'{', '~'}},  {"[:word:]", {'0', '9'}},
+        {"[:word:]", {'A', 'Z'}},   {"[:word:]", {'_', '_'}},   {"[:word:]", {'a', 'z'}},
+        {"[:xdigit:]", {'0', '9'}}, {"[:xdigit:]", {'A', 'F'}}, {"[:xdigit:]", {'a', 'f'}}};
     const bool negated = take('^');
     Ranges all;
     for (bool first = true; first || !is(']'); first = false) {
       if (done()) return refuse("a missing ']'");
-      bool named = false;
-      for (const auto& [name, ranges] : kNamed)
-        if (!named && take(name)) {
-          all.insert(all.end(), ranges.begin(), ranges.end());
-          named = true;
-        }
-      if (named) continue;
+      std::string_view named;
+      for (const auto& [name, range] : kNamed) {
+        if (named.empty() && take(name)) named = name;
+        if (named == name) all.push_back(range);
+      }
+      if (!named.empty()) continue;
       auto member = [&]() -> Result<Ranges> {
         if (take('\\')) return escape();
         const uint32_t point = points_[at_++];
@@ -323,7 +325,7 @@ class RegexCompiler {
         for (const Tree& part : tree.parts) HOLOGRAM_CHECK(emit(part));
         return {};
       case Tree::Kind::either: {
-        std::vector<uint32_t> jumps;
+        List<uint32_t> jumps;
         for (size_t i = 0; i < tree.parts.size(); ++i) {
           const bool last = i + 1 == tree.parts.size();
           const uint32_t split = here();
@@ -347,7 +349,7 @@ class RegexCompiler {
           regex_.steps_[split].other = here();
           return {};
         }
-        std::vector<uint32_t> splits;
+        List<uint32_t> splits;
         for (size_t i = tree.least; i < tree.most; ++i) {
           splits.push_back(here());
           HOLOGRAM_CHECK(push({Regex::Kind::split, here() + 1}));
@@ -360,7 +362,7 @@ class RegexCompiler {
     return {};
   }
 
-  std::vector<uint32_t> points_;
+  List<uint32_t> points_;
   size_t at_ = 0, emitted_ = 0;
   bool unbounded_ = false;
   Regex regex_;
@@ -370,9 +372,9 @@ Result<Regex> Regex::compile(std::string_view pattern) { return RegexCompiler(pa
 
 // All places of the pattern at once, a code point at a time.
 bool Regex::matches(std::string_view text) const {
-  const std::vector<uint32_t> points = code_points(text);
-  std::vector<uint32_t> now = {0}, next, stack;
-  std::vector<size_t> seen(steps_.size(), SIZE_MAX);
+  const List<uint32_t> points = code_points(text);
+  List<uint32_t> now = {0}, next, stack;
+  List<size_t> seen(steps_.size(), SIZE_MAX);
   for (size_t at = 0; at <= points.size(); ++at) {
     const bool before = at > 0 && is_word(points[at - 1]),
                after = at < points.size() && is_word(points[at]);

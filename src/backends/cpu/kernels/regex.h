@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "backends/cpu/kernels/arena.h"
 #include "support/result.h"
 
 namespace hologram::kernels {
@@ -29,15 +29,15 @@ class Regex {
     uint32_t next = 0, other = 0;  // set: where to go on, and which set
   };
   struct Set {
-    std::vector<std::pair<uint32_t, uint32_t>> ranges;
+    List<std::pair<uint32_t, uint32_t>> ranges;
     bool negated = false;
     bool has(uint32_t point) const;
   };
-  std::vector<Step> steps_;
-  std::vector<Set> sets_;
+  List<Step> steps_;
+  List<Set> sets_;
 };
 
 // The code points of a text; a byte that is not UTF-8 stands for itself.
-std::vector<uint32_t> code_points(std::string_view text);
+List<uint32_t> code_points(std::string_view text);
 
 }  // namespace hologram::kernels

@@ -11,11 +11,10 @@ template <typename E, size_t N>
 Result<E> choose(const KernelContext& c, std::string_view attribute, std::string_view fallback,
                  const std::string_view (&names)[N]) {
   const std::string_view text = c.text(attribute, fallback);
-  std::string all;
-  for (size_t i = 0; i < N; ++i) {
+  for (size_t i = 0; i < N; ++i)
     if (names[i] == text) return static_cast<E>(i);
-    all += (i ? ", " : "") + std::string(names[i]);
-  }
+  std::string all;
+  for (size_t i = 0; i < N; ++i) all += (i ? ", " : "") + std::string(names[i]);
   return fail(ErrorCode::invalid_argument, "{} '{}'; supported: {}", attribute, text, all);
 }
 

@@ -2,6 +2,7 @@
 // written, so sequences share them.
 #include <algorithm>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
@@ -22,16 +23,17 @@ Result<size_t> position(KernelContext& c, size_t index, int64_t size, int64_t li
 }
 
 Status sequence_empty(KernelContext& c) {
-  c.set_output(0, Value(std::vector<Value>()));
+  c.sequence_output(0);
   return {};
 }
 
 Status sequence_construct(KernelContext& c) {
-  std::vector<Value> result(c.input_count());
-  for (size_t i = 0; i < result.size(); ++i) {
-    HOLOGRAM_TRY(result[i], c.input_value(i).clone());
+  std::vector<Value>& result = c.sequence_output(0);
+  result.reserve(c.input_count());
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    HOLOGRAM_TRY(Value element, c.element_copy(c.input_value(i)));
+    result.push_back(std::move(element));
   }
-  c.set_output(0, Value(std::move(result)));
   return {};
 }
 
@@ -43,28 +45,33 @@ Status sequence_at(KernelContext& c) {
 }
 
 Status sequence_insert(KernelContext& c) {
-  std::vector<Value> result = elements(c);
-  size_t at = result.size();
+  const std::vector<Value>& from = elements(c);
+  size_t at = from.size();
   if (c.has_input(2)) {
-    const int64_t size = static_cast<int64_t>(result.size());
+    const int64_t size = static_cast<int64_t>(from.size());
     HOLOGRAM_TRY(at, position(c, 2, size, size + 1));
   }
-  HOLOGRAM_TRY(Value element, c.input_value(1).clone());
-  result.insert(result.begin() + at, std::move(element));
-  c.set_output(0, Value(std::move(result)));
+  std::vector<Value>& result = c.sequence_output(0);
+  HOLOGRAM_TRY(Value element, c.element_copy(c.input_value(1)));
+  result.reserve(from.size() + 1);
+  result.assign(from.begin(), from.begin() + at);
+  result.push_back(std::move(element));
+  result.insert(result.end(), from.begin() + at, from.end());
   return {};
 }
 
 Status sequence_erase(KernelContext& c) {
-  std::vector<Value> result = elements(c);
-  const int64_t size = static_cast<int64_t>(result.size());
+  const std::vector<Value>& from = elements(c);
+  const int64_t size = static_cast<int64_t>(from.size());
   if (size == 0) return fail(ErrorCode::out_of_range, "the sequence is empty");
-  size_t at = result.size() - 1;
+  size_t at = from.size() - 1;
   if (c.has_input(1)) {
     HOLOGRAM_TRY(at, position(c, 1, size, size));
   }
-  result.erase(result.begin() + at);
-  c.set_output(0, Value(std::move(result)));
+  std::vector<Value>& result = c.sequence_output(0);
+  result.reserve(from.size() - 1);
+  result.assign(from.begin(), from.begin() + at);
+  result.insert(result.end(), from.begin() + at + 1, from.end());
   return {};
 }
 
@@ -75,8 +82,8 @@ Status sequence_length(KernelContext& c) {
 }
 
 // The sizes of the parts: all of the one size a scalar names, or those of a vector, or 1.
-Result<std::vector<int64_t>> part_sizes(KernelContext& c, int64_t total) {
-  std::vector<int64_t> sizes;
+Result<List<int64_t>> part_sizes(KernelContext& c, int64_t total) {
+  List<int64_t> sizes;
   if (c.has_input(1) && c.input(1).dims.rank() > 0) {
     int64_t sum = 0;
     const Tensor& given = c.input(1);
@@ -104,17 +111,18 @@ Result<std::vector<int64_t>> part_sizes(KernelContext& c, int64_t total) {
 Status split_to_sequence(KernelContext& c) {
   const Tensor& in = c.input(0);
   HOLOGRAM_TRY(const size_t axis, c.axis("axis", 0, in.dims.rank()));
-  HOLOGRAM_TRY(const std::vector<int64_t> sizes, part_sizes(c, in.dims[axis]));
+  HOLOGRAM_TRY(const List<int64_t> sizes, part_sizes(c, in.dims[axis]));
   const bool drop_axis = !c.has_input(1) && c.integer("keepdims", 1) == 0;
   const int64_t outer = in.dims.product(0, axis), inner = in.dims.product(axis + 1, in.dims.rank());
   const int64_t row = in.dims[axis] * inner;
-  std::vector<Value> result;
+  std::vector<Value>& result = c.sequence_output(0);
+  result.reserve(sizes.size());
   int64_t at = 0;
   for (int64_t size : sizes) {
     Dims dims = in.dims;
     dims[axis] = size;
     if (drop_axis) dims.erase(axis);
-    HOLOGRAM_TRY(Tensor part, Tensor::allocate(in.dtype, dims));
+    HOLOGRAM_TRY(Tensor part, c.element(in.dtype, dims));
     const int64_t run = size * inner;
     HOLOGRAM_CHECK(dispatch_size(in.dtype, [&]<typename T>() -> Status {
       for (int64_t k = 0; k < outer; ++k)
@@ -124,7 +132,6 @@ Status split_to_sequence(KernelContext& c) {
     at += run;
     result.emplace_back(std::move(part));
   }
-  c.set_output(0, Value(std::move(result)));
   return {};
 }
 
@@ -169,12 +176,8 @@ Status concat_from_sequence(KernelContext& c) {
 }
 
 Status pass_on(KernelContext& c) {
-  if (c.input_value(0).is_tensor()) {
-    HOLOGRAM_TRY(Value copy, c.input_value(0).clone());
-    c.set_output(0, std::move(copy));
-  } else {
-    c.set_output(0, c.input_value(0));
-  }
+  if (c.input_value(0).is_tensor()) return c.reshape_output(0, c.input(0), c.input(0).dims);
+  c.set_output(0, c.input_value(0));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/wrapping.h"
@@ -90,12 +91,15 @@ struct Slices {
 // compare(a, b): -1, 0 or 1 for slices a and b.
 Status unique_slices(KernelContext& c, const Slices& s,
                      FunctionRef<int(int64_t, int64_t)> compare) {
-  std::vector<int64_t> order(static_cast<size_t>(s.n));
+  List<int64_t> order(static_cast<size_t>(s.n));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
+  // Not stable_sort, which allocates.
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const int sign = compare(a, b);
+    return sign != 0 ? sign < 0 : a < b;
+  });
   // Groups of equal slices, in sorted order; the first member of each is its lowest index.
-  std::vector<int64_t> first, count, group_of(static_cast<size_t>(s.n));
+  List<int64_t> first, count, group_of(static_cast<size_t>(s.n));
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || compare(order[i - 1], order[i]) != 0) {
       first.push_back(order[i]);
@@ -105,10 +109,10 @@ Status unique_slices(KernelContext& c, const Slices& s,
     group_of[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
   }
   const auto groups = static_cast<int64_t>(first.size());
-  std::vector<int64_t> rank(first.size());  // the place of each group in the result
+  List<int64_t> rank(first.size());  // the place of each group in the result
   std::iota(rank.begin(), rank.end(), 0);
   if (c.integer("sorted", 1) == 0) {
-    std::vector<int64_t> appearance(first.size());
+    List<int64_t> appearance(first.size());
     std::iota(appearance.begin(), appearance.end(), 0);
     std::sort(appearance.begin(), appearance.end(), [&](int64_t a, int64_t b) {
       return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];

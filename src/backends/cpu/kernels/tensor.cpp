@@ -39,11 +39,16 @@ Result<Tensor> Tensor::from_strings(const Dims& dims, std::vector<std::string> s
 
 Result<Tensor> Tensor::clone() const {
   HOLOGRAM_TRY(Tensor copy, allocate(dtype, dims));
-  if (dtype == DType::string)
-    std::copy_n(as<std::string>(), count(), copy.as<std::string>());
-  else if (bytes() > 0)
-    std::memcpy(copy.data, data, bytes());
+  copy_elements(*this, copy);
   return copy;
+}
+
+void copy_elements(const Tensor& from, const Tensor& to) {
+  if (from.data == to.data) return;
+  if (from.dtype == DType::string)
+    std::copy_n(from.as<std::string>(), from.count(), to.as<std::string>());
+  else if (from.bytes() > 0)
+    std::memcpy(to.data, from.data, from.bytes());
 }
 
 Result<Value> Value::clone() const {

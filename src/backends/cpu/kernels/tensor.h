@@ -49,6 +49,10 @@ struct Tensor {
   Result<Tensor> clone() const;
 };
 
+// Every element of `from` into `to`, of the same type and count; nothing where they share memory.
+// Strings keep the memory that they have grown to.
+void copy_elements(const Tensor& from, const Tensor& to);
+
 // A tensor, a sequence of values, or nothing: an optional that is empty. An optional that holds
 // something is that something, since the plan knows the static types.
 struct Value {

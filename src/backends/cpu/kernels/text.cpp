@@ -1,9 +1,8 @@
 // Kernels on strings.
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 
+#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/kernel.h"
 #include "backends/cpu/kernels/pointwise.h"
@@ -12,7 +11,7 @@
 namespace hologram::kernels {
 namespace {
 
-void append_utf8(std::string& text, uint32_t point) {
+void append_utf8(Text& text, uint32_t point) {
   if (point < 0x80) {
     text += static_cast<char>(point);
     return;
@@ -32,8 +31,8 @@ constexpr CaseRange kCases[] = {{'a', 'z', 32},     {0xe0, 0xf6, 32},   {0xf8, 0
                                 {0x3b1, 0x3c1, 32}, {0x3c3, 0x3cb, 32}, {0x430, 0x44f, 32},
                                 {0x450, 0x45f, 80}};
 
-std::string change_case(const std::string& text, bool upper) {
-  std::string result;
+Text change_case(std::string_view text, bool upper) {
+  Text result;
   for (uint32_t point : code_points(text)) {
     for (const CaseRange& range : kCases) {
       const uint32_t lower = upper ? point : point + range.distance;
@@ -52,18 +51,21 @@ Status string_normalizer(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "input {}; [C] or [1, C] expected", in.dims.to_string());
   const bool sensitive = c.integer("is_case_sensitive") != 0;
   const std::string_view action = c.text("case_change_action", "NONE");
-  auto folded = [&](const std::string& s) { return sensitive ? s : change_case(s, false); };
-  std::set<std::string, std::less<>> stop;
+  auto folded = [&](const std::string& s) {
+    return sensitive ? Text(s.begin(), s.end()) : change_case(s, false);
+  };
+  Set<Text> stop;
   for (const std::string& word : c.attributes().texts("stopwords")) stop.insert(folded(word));
-  std::vector<std::string> kept;
+  List<Text> kept;
   for (const std::string& word : in.strings())
     if (!stop.contains(folded(word)))
-      kept.push_back(action == "NONE" ? word : change_case(word, action == "UPPER"));
+      kept.push_back(action == "NONE" ? Text(word.begin(), word.end())
+                                      : change_case(word, action == "UPPER"));
   if (kept.empty()) kept.emplace_back();
   Dims dims = in.dims;
   dims[dims.rank() - 1] = static_cast<int64_t>(kept.size());
   HOLOGRAM_TRY(Tensor out, c.output(0, dims));
-  std::move(kept.begin(), kept.end(), out.as<std::string>());
+  for (size_t i = 0; i < kept.size(); ++i) out.strings()[i].assign(kept[i].data(), kept[i].size());
   return {};
 }
 
@@ -85,15 +87,16 @@ Status string_concat(KernelContext& c) {
     return offset;
   };
   for (int64_t i = 0; i < out.count(); ++i)
-    out.as<std::string>()[i] =
-        a.as<std::string>()[place(a.dims, i)] + b.as<std::string>()[place(b.dims, i)];
+    out.as<std::string>()[i]
+        .assign(a.as<std::string>()[place(a.dims, i)])
+        .append(b.as<std::string>()[place(b.dims, i)]);
   return {};
 }
 
 // Without a delimiter: at runs of white space, which also vanish at both ends.
-std::vector<std::string> split(std::string_view text, std::string_view delimiter, int64_t most) {
+List<std::string_view> split(std::string_view text, std::string_view delimiter, int64_t most) {
   static constexpr std::string_view kSpace = " \t\n\r\f\v";
-  std::vector<std::string> parts;
+  List<std::string_view> parts;
   const bool blank = delimiter.empty();
   if (blank) {
     text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
@@ -116,7 +119,7 @@ std::vector<std::string> split(std::string_view text, std::string_view delimiter
 Status string_split(KernelContext& c) {
   const Tensor& in = c.input(0);
   const int64_t most = c.integer("maxsplit", -1);
-  std::vector<std::vector<std::string>> rows;
+  List<List<std::string_view>> rows;
   size_t longest = 0;
   for (const std::string& text : in.strings()) {
     rows.push_back(split(text, c.text("delimiter"), most));
@@ -147,7 +150,7 @@ Status regex_full_match(KernelContext& c) {
 
 // Which n-gram of the pool each is, as a list of item numbers; items are numbered by the pool.
 struct Grams {
-  std::map<std::vector<int64_t>, size_t> places;
+  Map<List<int64_t>, size_t> places;
   size_t count = 0;
 
   Status read(std::span<const int64_t> pool, std::span<const int64_t> starts) {
@@ -157,7 +160,7 @@ struct Grams {
       if (from < 0 || to < from || to > size || (to - from) % static_cast<int64_t>(n) != 0)
         return fail(ErrorCode::invalid_argument, "ngram_counts do not divide a pool of {}", size);
       for (int64_t at = from; at < to; at += static_cast<int64_t>(n))
-        places.try_emplace({pool.begin() + at, pool.begin() + at + n}, count++);
+        places.try_emplace(List<int64_t>(pool.begin() + at, pool.begin() + at + n), count++);
     }
     return {};
   }
@@ -179,8 +182,8 @@ Status tf_idf_vectorizer(KernelContext& c) {
     return fail(ErrorCode::invalid_argument, "grams of {} to {} with {} skips", shortest, longest,
                 skips);
   // Strings become numbers: their first place in the pool.
-  std::map<std::string, int64_t, std::less<>> numbers;
-  std::vector<int64_t> pool(c.integers("pool_int64s").begin(), c.integers("pool_int64s").end());
+  Map<std::string_view, int64_t> numbers;
+  List<int64_t> pool(c.integers("pool_int64s").begin(), c.integers("pool_int64s").end());
   for (const std::string& item : c.attributes().texts("pool_strings"))
     pool.push_back(numbers.try_emplace(item, static_cast<int64_t>(numbers.size())).first->second);
   Grams grams;
@@ -199,7 +202,7 @@ Status tf_idf_vectorizer(KernelContext& c) {
   // Longer ones than the pool has are never found.
   const int64_t most =
       std::min({longest, items, static_cast<int64_t>(c.integers("ngram_counts").size())});
-  std::vector<int64_t> row(items), gram;
+  List<int64_t> row(items), gram, counts(indexes.size());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < items; ++i) {
       const int64_t at = r * items + i;
@@ -210,7 +213,7 @@ Status tf_idf_vectorizer(KernelContext& c) {
         row[i] = in.dtype == DType::i64 ? in.as<int64_t>()[at] : in.as<int32_t>()[at];
       }
     }
-    std::vector<int64_t> counts(indexes.size());
+    std::ranges::fill(counts, 0);
     // One item has no distance, so skips add nothing to grams of one.
     for (int64_t n = shortest; n <= most; ++n)
       for (int64_t step = 1; step <= (n == 1 ? 1 : skips + 1); ++step) {

@@ -16,6 +16,10 @@ class UnpackedMemory : public KernelMemory {
     return tensor;
   }
   Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
+  std::shared_ptr<std::vector<Value>> sequence() override { return context_.memory().sequence(); }
+  Result<Tensor> element(DType dtype, const Dims& dims) override {
+    return context_.memory().element(dtype, dims);
+  }
 
  private:
   KernelContext& context_;
