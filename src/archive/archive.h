@@ -76,6 +76,9 @@ class Archive {
   Status verify(ThreadPool& threads = ThreadPool::shared()) const;
   // The same of part of the constants alone; bytes that are none of them need no check.
   Status verify(std::span<const std::byte> part, ThreadPool& threads, Reading reading) const;
+  // Brings in the pages of this part, on all threads, before a step reads it: threads that meet
+  // them together wait for each other at every one.
+  void bring_in(std::span<const std::byte> part, ThreadPool& threads) const;
   // Whether verify() has passed.
   bool is_verified() const;
 

@@ -23,6 +23,7 @@ class Unverified {
   void set_mapped() { mapped_ = true; }
   Status verify(ThreadPool& threads);
   Status verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading);
+  void bring_in(std::span<const std::byte> bytes, ThreadPool& threads);
   bool is_passed() const { return passed_.load(std::memory_order_acquire); }
 
  private:
@@ -32,6 +33,8 @@ class Unverified {
     Hash128 hash;
   };
   enum BlockState : uint8_t { unseen, in_use, passed };
+  // The blocks that these bytes lie in; none where they are no constants.
+  std::pair<size_t, size_t> blocks_of(std::span<const std::byte> bytes) const;
   // Of the blocks [begin, end). `release`: pages of those that nobody has read are let go.
   Status verify_blocks(size_t begin, size_t end, ThreadPool& threads, bool release);
   static std::unexpected<Error> damaged(SectionKind kind);

@@ -109,16 +109,22 @@ Status Unverified::verify(ThreadPool& threads) {
   return {};
 }
 
+std::pair<size_t, size_t> Unverified::blocks_of(std::span<const std::byte> bytes) const {
+  const std::less_equal<> not_after;
+  if (bytes.empty() || !not_after(in_blocks_.data(), bytes.data()) ||
+      !not_after(bytes.data() + bytes.size(), in_blocks_.data() + in_blocks_.size()))
+    return {0, 0};
+  const auto offset = static_cast<size_t>(bytes.data() - in_blocks_.data());
+  size_t begin = offset / kHashBlock;
+  const size_t end = (offset + bytes.size() - 1) / kHashBlock + 1;
+  while (begin < end && states_[begin].load(std::memory_order_acquire) == passed) ++begin;
+  return {begin, end};
+}
+
 Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading) {
   if (bytes.empty() || is_passed()) return {};
   if (blocks_.empty()) return verify(threads);
-  const std::less_equal<> not_after;
-  if (!not_after(in_blocks_.data(), bytes.data()) ||
-      !not_after(bytes.data() + bytes.size(), in_blocks_.data() + in_blocks_.size()))
-    return {};
-  const auto offset = static_cast<size_t>(bytes.data() - in_blocks_.data());
-  size_t begin = offset / kHashBlock, end = (offset + bytes.size() - 1) / kHashBlock + 1;
-  while (begin < end && states_[begin].load(std::memory_order_acquire) == passed) ++begin;
+  auto [begin, end] = blocks_of(bytes);
   if (reading == Reading::done)
     for (size_t count = end - begin; count % threads.size() != 0; --count) {
       uint8_t seen = unseen;
@@ -127,10 +133,27 @@ Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads,
   return begin == end ? Status() : verify_blocks(begin, end, threads, reading == Reading::part);
 }
 
+void Unverified::bring_in(std::span<const std::byte> bytes, ThreadPool& threads) {
+  if (!mapped_ || blocks_.empty() || is_passed()) return;
+  const auto [begin, end] = blocks_of(bytes);
+  // A touch brings in the pages around it that lie in the same 64 KB: Linux's default. Where it
+  // does not the rest come in when they are read.
+  constexpr size_t kAround = 64 << 10;
+  const std::span<const std::byte> part = in_blocks_.subspan(
+      begin * kHashBlock, std::min(end * kHashBlock, in_blocks_.size()) - begin * kHashBlock);
+  threads.parallel_for((part.size() + kAround - 1) / kAround, 4, [part](size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i)
+      (void)*static_cast<const volatile std::byte*>(part.data() + i * kAround);
+  });
+}
+
 Status Archive::verify(ThreadPool& threads) const { return unverified_->verify(threads); }
 Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
                        Reading reading) const {
   return unverified_->verify(part, threads, reading);
+}
+void Archive::bring_in(std::span<const std::byte> part, ThreadPool& threads) const {
+  unverified_->bring_in(part, threads);
 }
 bool Archive::is_verified() const { return unverified_->is_passed(); }
 

@@ -1,5 +1,7 @@
 #include "runtime/session/frame.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -56,6 +58,25 @@ class StepMemory : public kernels::KernelMemory {
   Scratch& scratch_;
 };
 
+// The first touch of a page clears it. All threads do it here at once; within a step one would do
+// it and the others wait.
+void bring_in(std::span<std::byte> memory, ThreadPool& threads) {
+#ifdef MADV_POPULATE_WRITE
+  constexpr size_t kPiece = 2 << 20, kPage = 4096;  // a huge page; the least there is
+  if (memory.size() < kPiece / 2) return;
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  const size_t skip = align_up(address, kPage) - address;
+  const size_t size = (memory.size() - skip) / kPage * kPage;
+  threads.parallel_for((size + kPiece - 1) / kPiece, 1, [&](size_t begin, size_t end) {
+    // Advice: where it fails the pages come in when they are written.
+    (void)madvise(memory.data() + skip + begin * kPiece,
+                  std::min(end * kPiece, size) - begin * kPiece, MADV_POPULATE_WRITE);
+  });
+#else
+  (void)memory, (void)threads;
+#endif
+}
+
 // An input left out; also where a hostile plan leaves out one that the kernel needs, so it is empty
 // and has memory.
 const Value& left_out() {
@@ -101,6 +122,7 @@ Status Frame::bind(const Binding& binding) {
   if (arena_.size() < layout_->arena) {
     arena_ = AlignedBytes();  // first, so that both are never there together
     HOLOGRAM_TRY(arena_, AlignedBytes::allocate(layout_->arena));
+    arena_is_fresh_ = true;
   }
   for (std::unique_ptr<Frame>& child : children_)
     if (child) HOLOGRAM_CHECK(child->bind(binding));
@@ -264,7 +286,14 @@ Status Frame::run_checking(const LoadedStep& step, RunContext& context) {
   const bool before = step.reading != archive::Reading::done;
   // What has not been checked yet could make a loop go on for ever.
   if (step.control == Control::loop) HOLOGRAM_CHECK(context.unverified->verify(*context.threads));
-  if (before) HOLOGRAM_CHECK(verify(step.inputs, context, step.reading));
+  if (before) {
+    HOLOGRAM_CHECK(verify(step.inputs, context, step.reading));
+  } else {
+    for (uint32_t id : step.inputs)
+      if (id != kNoValue && plan_->values[id].storage == archive::Storage::constant)
+        context.unverified->bring_in({values_[id].tensor.data, values_[id].tensor.bytes()},
+                                     *context.threads);
+  }
   for (const LoadedSubplan& sub : step.subplans)
     HOLOGRAM_CHECK(verify(sub.outer, context, archive::Reading::whole));
   if (Status status = run_step(step, context); !status) {
@@ -301,6 +330,7 @@ Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
 }
 
 Status Frame::run(RunContext& context) {
+  if (std::exchange(arena_is_fresh_, false)) bring_in(arena_.bytes(), *context.threads);
   // In a turn after the first, the claims of the last turn's values end here: their memory serves
   // for this one's.
   if (std::exchange(has_run_, true))

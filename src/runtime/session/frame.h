@@ -115,6 +115,7 @@ class Frame {
   const Layout* layout_ = nullptr;
   std::span<const kernels::Tensor> given_;
   AlignedBytes arena_;
+  bool arena_is_fresh_ = false;  // nothing has been written to it
   std::vector<kernels::Value> values_;
   // One a pooled value, kept between runs.
   std::vector<std::shared_ptr<AlignedBytes>> blocks_;
