@@ -147,8 +147,9 @@ void prepare_depthwise_int8(const ConvInt8& c, std::byte* scratch) {
     if (c.bias32)
       base[f] =
           static_cast<int32_t>(static_cast<uint32_t>(base[f]) + static_cast<uint32_t>(c.bias32[f]));
-    scales[f] = c.scales ? c.scales[f] : 1.0f;
-    biases[f] = c.epilogue.bias ? c.epilogue.bias[f] : 0.0f;
+    // For sums that become bytes in one pass; others take c.scales.
+    scales[f] = (c.scales ? c.scales[f] : 1.0f) / c.output_scale;
+    biases[f] = (c.epilogue.bias ? c.epilogue.bias[f] : 0.0f) / c.output_scale;
   }
   std::memset(scratch + places.edge, c.x_zero, s.channels);
 }

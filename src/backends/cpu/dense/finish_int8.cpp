@@ -23,7 +23,6 @@ void finish_type(const Int8Bytes& f, const int32_t* sums) {
   const DI di;
   const hn::Rebind<T, DI> d8;
   constexpr size_t kLanes = hn::MaxLanes(di);
-  const auto by = hn::Set(df, f.quantizer.scale);
   // Rounding keeps order: a clip of the values is one of the codes, less the zero point.
   const float zero = static_cast<float>(f.quantizer.zero);
   const float least = std::max(std::nearbyint(f.low / f.quantizer.scale),
@@ -37,8 +36,8 @@ void finish_type(const Int8Bytes& f, const int32_t* sums) {
   for (size_t j = 0; j < f.columns; j += kLanes) {
     const auto base = hn::LoadU(di, f.base + j);
     const auto zeros = f.zeros ? hn::LoadU(di, f.zeros + j) : hn::Zero(di);
-    const auto scale = hn::Div(hn::LoadU(df, f.scales + j), by);
-    const auto bias = f.biases ? hn::Div(hn::LoadU(df, f.biases + j), by) : hn::Zero(df);
+    const auto scale = hn::LoadU(df, f.scales + j);
+    const auto bias = f.biases ? hn::LoadU(df, f.biases + j) : hn::Zero(df);
     const size_t count = f.columns - j;
     for (size_t r = 0; r < f.rows; ++r) {
       auto v = hn::Add(hn::LoadU(di, sums + r * f.width + j), base);

@@ -10,7 +10,8 @@
 namespace hologram::backends::dense {
 
 // to[r][j] = quantize(clip(scale[j] * (sum[r][j] + base[j] - row_sum[r] * zero[j]) + bias[j])).
-// Arrays over columns are padded to whole vectors of 16.
+// Arrays over columns are padded to whole vectors of 16; scales and biases are divided by the
+// quantizer's scale already.
 struct Int8Bytes {
   size_t rows = 1, width = 0, columns = 0;  // sums: [rows][width], of which `columns` are wanted
   const int32_t* base = nullptr;

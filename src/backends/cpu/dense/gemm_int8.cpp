@@ -178,6 +178,15 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const auto* column_sums = reinterpret_cast<const int32_t*>(g.packed_b);
   const bool b_signed = g.packed_b[head_bytes(g.n) - kAlignment] != std::byte{0};
 
+  const bool bytes = g.output >= Int8Output::s8;
+  const int32_t least = g.output == Int8Output::s8 ? -128 : 0;
+  const Quantizer quantizer{g.output_scale, g.output_zero, std::max(least, g.output_low),
+                            std::min(least + 255, g.output_high)};
+  Int8Bytes direct{.quantizer = quantizer, .to_row = g.ldc};
+  const bool in_one_pass =
+      bytes && !g.a_zeros && !g.row_scales && finishes_int8_bytes(g.epilogue, direct);
+  const float divisor = in_one_pass ? g.output_scale : 1.0f;
+
   // sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + k za zb, with a and b as they are packed.
   // Sums wrap as the definition's do: unsigned arithmetic.
   const auto a_zero = static_cast<uint32_t>(g.a_zero + (g.a_signed ? 128 : 0));
@@ -193,9 +202,9 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
       if (g.bias32) value += static_cast<uint32_t>(g.bias32[j]);
     }
     base[j] = static_cast<int32_t>(value);
-    scales[j] = inside && g.scales ? g.scales[j] : 1.0f;
+    scales[j] = (inside && g.scales ? g.scales[j] : 1.0f) / divisor;
     biases[j] = inside && g.epilogue.bias && g.epilogue.bias_axis == BiasAxis::column
-                    ? g.epilogue.bias[j]
+                    ? g.epilogue.bias[j] / divisor
                     : 0.0f;
   }
 
@@ -235,13 +244,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   };
   const auto repair = HWY_DYNAMIC_DISPATCH(repair_int8);
   const TileKernel kernel = tile_kernel();
-  const bool whole = g.output == Int8Output::s32, bytes = g.output >= Int8Output::s8;
-  const int32_t least = g.output == Int8Output::s8 ? -128 : 0;
-  const Quantizer quantizer{g.output_scale, g.output_zero, std::max(least, g.output_low),
-                            std::min(least + 255, g.output_high)};
-  Int8Bytes direct{.quantizer = quantizer, .to_row = g.ldc};
-  const bool in_one_pass =
-      bytes && !g.a_zeros && !g.row_scales && finishes_int8_bytes(g.epilogue, direct);
+  const bool whole = g.output == Int8Output::s32;
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
     if (in_one_pass) {
       Int8Bytes f = direct;
