@@ -136,6 +136,7 @@ Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads,
 void Unverified::bring_in(std::span<const std::byte> bytes, ThreadPool& threads) {
   if (!mapped_ || blocks_.empty() || is_passed()) return;
   const auto [begin, end] = blocks_of(bytes);
+  if (begin == end) return;
   // A touch brings in the pages around it that lie in the same 64 KB: Linux's default. Where it
   // does not the rest come in when they are read.
   constexpr size_t kAround = 64 << 10;

@@ -1,9 +1,11 @@
 // What an archive's bytes must be beside whole: numbers where their size allows, bools 0 or 1, and
 // blocks of constants that are what their hashes say.
+#include <filesystem>
 #include <functional>
 
 #include "archive/layout.h"
 #include "compiler/test_session.h"
+#include "support/file.h"
 
 namespace hologram::compiler {
 namespace {
@@ -139,6 +141,33 @@ TEST(ArchiveBytes, EveryBlockOfTheConstantsIsChecked) {
   entries = entries_of(bytes);
   EXPECT_EQ(section(bytes, SectionKind::constants).hash, right);
   EXPECT_THAT(refusal(bytes, inputs), HasSubstr("section 6 is damaged"));
+}
+
+// From a file, whose pages are brought in before a step: the second step finds all of its block
+// checked, and the block is the last and not a whole one.
+TEST(ArchiveBytes, StepsShareTheLastBlockOfAFile) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {1, 600});
+  const ValueId middle = g.op("MatMul").input(x).input(g.add_constant(varied({600, 600}), "a"));
+  g.outputs = {g.op("MatMul").input(middle).input(g.add_constant(varied({600, 60}, 7), "b"))};
+  g.output_names = {"y"};
+  const std::vector<std::byte> bytes = *compile(std::move(g));
+  const Entry constants = section(bytes, SectionKind::constants);
+  ASSERT_EQ(archive::block_count(constants.size), 2u);
+  const auto path = std::filesystem::path(testing::TempDir()) / "last_block.holo";
+  ASSERT_TRUE(write_file(path, bytes).has_value());
+  const std::vector inputs{Value(varied({1, 600}))};
+  const auto expected = open_bytes(bytes)->run(inputs);
+  for (unsigned threads : {1u, 2u}) {
+    ThreadPool pool(threads);
+    auto session = runtime::Session::open(path);
+    ASSERT_TRUE(session.has_value()) << session.error().to_string();
+    session->use(pool);
+    const auto results = session->run(inputs);
+    ASSERT_TRUE(results.has_value()) << results.error().to_string();
+    EXPECT_TRUE(same_bits(results->at(0).tensor, expected->at(0).tensor));
+  }
+  std::filesystem::remove(path);
 }
 
 // Constants may be checked after they are read: a step that fails by them does not say so itself.
