@@ -45,12 +45,8 @@ Result<Decoder> Decoder::create(TensorInfo info, ThreadPool* pool) {
     return fail(ErrorCode::corrupt, "tensor '{}' has {} fragments but {} quality points", info.name,
                 info.fragment_count, info.curve.size());
   HOLOGRAM_CHECK(element_count(info.shape, info.dtype));
-  const Scheme* scheme = find_scheme(info.scheme);
-  if (!scheme)
-    return fail(ErrorCode::unsupported, "tensor '{}' uses scheme {}, which this build lacks",
-                info.name, static_cast<int>(info.scheme));
   decoder.info_ = std::make_shared<const TensorInfo>(std::move(info));
-  HOLOGRAM_TRY(decoder.scheme_, scheme->decoder(*decoder.info_));
+  HOLOGRAM_TRY(decoder.scheme_, make_scheme_decoder(*decoder.info_));
   decoder.present_.resize(decoder.info_->fragment_count);
   decoder.pool_ = pool ? pool : &ThreadPool::shared();
   return decoder;

@@ -153,12 +153,6 @@ class PackedScheme final : public Scheme {
     out.curve = {zeros.quality(false), Quality{.nmse = 0, .max_error = 0, .exact = true}};
     return out;
   }
-
-  Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const override {
-    if (info.fragment_count != 1)
-      return fail(ErrorCode::corrupt, "a packed tensor of {} fragments", info.fragment_count);
-    return std::make_unique<PackedDecoder>(info);
-  }
 };
 
 }  // namespace
@@ -190,6 +184,12 @@ std::vector<std::byte> pack(const TensorView& tensor) {
 const Scheme& packed_scheme() {
   static const PackedScheme scheme;
   return scheme;
+}
+
+Result<std::unique_ptr<SchemeDecoder>> packed_decoder(const TensorInfo& info) {
+  if (info.fragment_count != 1)
+    return fail(ErrorCode::corrupt, "a packed tensor of {} fragments", info.fragment_count);
+  return std::make_unique<PackedDecoder>(info);
 }
 
 }  // namespace hologram::holotensor

@@ -12,6 +12,7 @@
 namespace hologram::holotensor {
 
 const Scheme& packed_scheme();
+Result<std::unique_ptr<SchemeDecoder>> packed_decoder(const TensorInfo& info);
 
 // The payload alone, for comparing sizes.
 std::vector<std::byte> pack(const TensorView& tensor);

@@ -1,4 +1,4 @@
-// Scheme: one way of turning a tensor into fragments and back.
+// Scheme: one way of turning a tensor into fragments; SchemeDecoder: and back.
 //
 // A scheme sees payloads only. Headers, checksums, compression, identity and files are common to
 // all (fragment.h, format.h). Schemes are stateless and may be used from many threads at once.
@@ -82,11 +82,13 @@ class Scheme {
   virtual Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
                                       ThreadPool& pool) const = 0;
   virtual bool reads_stored() const { return false; }
-  // `info` outlives the decoder. Its parameters may be hostile.
-  virtual Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const = 0;
 };
 
 // The scheme of an id; null for one this build does not have.
 const Scheme* find_scheme(SchemeId id);
+
+// `info` outlives the decoder. Its parameters may be hostile. Apart from Scheme, so that a program
+// that only reads has no encoder in it.
+Result<std::unique_ptr<SchemeDecoder>> make_scheme_decoder(const TensorInfo& info);
 
 }  // namespace hologram::holotensor

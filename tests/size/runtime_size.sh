@@ -1,8 +1,8 @@
 #!/bin/sh
 # runtime_size.sh PROGRAM [MOST_BYTES]: how large a program that opens and runs any archive is when
-# stripped, and where its bytes are. Fails where there are more than MOST_BYTES (3 MiB).
+# stripped, and where its bytes are. Fails where there are more than MOST_BYTES (3 MB).
 set -eu
-program=$1 most=${2:-3145728}
+program=$1 most=${2:-3000000}
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
 strip -o "$stripped" "$program"

@@ -15,4 +15,8 @@ const Scheme& spectral_scheme();
 const Scheme& projection_scheme();
 const Scheme& lowrank_scheme();
 
+Result<std::unique_ptr<SchemeDecoder>> spectral_decoder(const TensorInfo& info);
+Result<std::unique_ptr<SchemeDecoder>> projection_decoder(const TensorInfo& info);
+Result<std::unique_ptr<SchemeDecoder>> lowrank_decoder(const TensorInfo& info);
+
 }  // namespace hologram::holotensor

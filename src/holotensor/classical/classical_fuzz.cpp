@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   info.curve.back().exact = in.get<uint8_t>() % 2 == 1;
   const auto parameters = in.bytes(std::min<size_t>(in.get<uint8_t>(), in.rest().size()));
   info.parameters.assign(parameters.begin(), parameters.end());
-  const auto decoder = find_scheme(info.scheme)->decoder(info);
+  const auto decoder = make_scheme_decoder(info);
   if (!decoder) return 0;
   ThreadPool pool(1);
   for (uint16_t i = 0; i < info.fragment_count && in.ok(); ++i) {

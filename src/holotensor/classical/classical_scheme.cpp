@@ -254,8 +254,4 @@ Result<SchemeOutput> ClassicalScheme::encode(const TensorView& tensor,
   return out;
 }
 
-Result<std::unique_ptr<SchemeDecoder>> ClassicalScheme::decoder(const TensorInfo& info) const {
-  return make_classical_decoder(transform_, info);
-}
-
 }  // namespace hologram::holotensor

@@ -18,7 +18,6 @@ class ClassicalScheme final : public Scheme {
   SchemeId id() const override { return transform_.id(); }
   Result<SchemeOutput> encode(const TensorView& tensor, const EncoderOptions& options,
                               ThreadPool& pool) const override;
-  Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const override;
 
  private:
   const Transform& transform_;

@@ -205,7 +205,6 @@ TEST_P(Classical, ReachesATargetError) {
 TEST_P(Classical, SurvivesDamagedPayloads) {
   const auto tensor = gaussian(DType::f16, {24, 50});
   const auto encoded = encode(tensor, {.scheme = GetParam(), .fragments = 2});
-  const Scheme& scheme = *find_scheme(GetParam());
   const auto payload_of_fragment = [&](size_t f) {
     const auto fragment = parse_fragment(SharedBytes::borrowed(encoded.fragments[f]));
     const SharedBytes payload = payload_of(*fragment, 1 << 20).value();
@@ -217,7 +216,7 @@ TEST_P(Classical, SurvivesDamagedPayloads) {
     for (const int flip : {0x01, 0x80, 0xFF}) {
       auto damaged = first;
       damaged[i] ^= std::byte(flip);
-      auto decoder = scheme.decoder(encoded.info);
+      auto decoder = make_scheme_decoder(encoded.info);
       ASSERT_TRUE(decoder);
       if (!(*decoder)->add(0, SharedBytes::borrowed(damaged))) {
         ++refused;
@@ -232,7 +231,7 @@ TEST_P(Classical, SurvivesDamagedPayloads) {
   }
   EXPECT_GT(refused, 0u);
   for (size_t size = 0; size < first.size(); ++size) {
-    auto decoder = scheme.decoder(encoded.info);
+    auto decoder = make_scheme_decoder(encoded.info);
     const auto cut = std::span(first).first(size);
     if (!(*decoder)->add(0, SharedBytes::borrowed(cut))) continue;
     EXPECT_TRUE((*decoder)->add(1, SharedBytes::borrowed(second)));
@@ -248,7 +247,7 @@ TEST_P(Classical, SurvivesDamagedParameters) {
     for (const int flip : {0x01, 0x10, 0x80, 0xFF}) {
       TensorInfo info = encoded.info;
       info.parameters[i] ^= std::byte(flip);
-      auto decoder = find_scheme(GetParam())->decoder(info);
+      auto decoder = make_scheme_decoder(info);
       if (!decoder) continue;
       for (size_t f = 0; f < 3; ++f) {
         const auto fragment = parse_fragment(SharedBytes::borrowed(encoded.fragments[f]));

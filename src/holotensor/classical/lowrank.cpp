@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "holotensor/classical/classical.h"
+#include "holotensor/classical/classical_decoder.h"
 #include "holotensor/classical/classical_scheme.h"
 #include "holotensor/classical/low_rank.h"
 #include "holotensor/classical/rank_one_sum.h"
@@ -206,12 +207,20 @@ class LowrankTransform final : public Transform {
   }
 };
 
+const Transform& transform() {
+  static const LowrankTransform it;
+  return it;
+}
+
 }  // namespace
 
 const Scheme& lowrank_scheme() {
-  static const LowrankTransform transform;
-  static const ClassicalScheme scheme(transform);
+  static const ClassicalScheme scheme(transform());
   return scheme;
+}
+
+Result<std::unique_ptr<SchemeDecoder>> lowrank_decoder(const TensorInfo& info) {
+  return make_classical_decoder(transform(), info);
 }
 
 }  // namespace hologram::holotensor

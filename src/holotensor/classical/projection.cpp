@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "holotensor/classical/classical.h"
+#include "holotensor/classical/classical_decoder.h"
 #include "holotensor/classical/classical_scheme.h"
 #include "holotensor/classical/projection_solver.h"
 
@@ -148,12 +149,20 @@ class ProjectionTransform final : public Transform {
   }
 };
 
+const Transform& transform() {
+  static const ProjectionTransform it;
+  return it;
+}
+
 }  // namespace
 
 const Scheme& projection_scheme() {
-  static const ProjectionTransform transform;
-  static const ClassicalScheme scheme(transform);
+  static const ClassicalScheme scheme(transform());
   return scheme;
+}
+
+Result<std::unique_ptr<SchemeDecoder>> projection_decoder(const TensorInfo& info) {
+  return make_classical_decoder(transform(), info);
 }
 
 }  // namespace hologram::holotensor

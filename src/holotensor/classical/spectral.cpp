@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "holotensor/classical/classical.h"
+#include "holotensor/classical/classical_decoder.h"
 #include "holotensor/classical/classical_scheme.h"
 #include "holotensor/classical/dct.h"
 #include "holotensor/fragment.h"
@@ -202,12 +203,20 @@ class SpectralTransform final : public Transform {
   }
 };
 
+const Transform& transform() {
+  static const SpectralTransform it;
+  return it;
+}
+
 }  // namespace
 
 const Scheme& spectral_scheme() {
-  static const SpectralTransform transform;
-  static const ClassicalScheme scheme(transform);
+  static const ClassicalScheme scheme(transform());
   return scheme;
+}
+
+Result<std::unique_ptr<SchemeDecoder>> spectral_decoder(const TensorInfo& info) {
+  return make_classical_decoder(transform(), info);
 }
 
 }  // namespace hologram::holotensor

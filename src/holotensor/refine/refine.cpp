@@ -81,9 +81,6 @@ class RefineScheme final : public Scheme {
                               ThreadPool& pool) const override {
     return refine::encode(tensor, options, pool);
   }
-  Result<std::unique_ptr<SchemeDecoder>> decoder(const TensorInfo& info) const override {
-    return refine::make_decoder(info);
-  }
 };
 
 }  // namespace
