@@ -44,6 +44,32 @@ std::optional<ChannelAffine> affine_of(const Graph& graph, const Node& node, Val
   return a;
 }
 
+// Takes out the affine nodes that follow `node` one after another; it makes what the last of them
+// made. They become one, so that weights are rounded once, not once a node.
+std::optional<ChannelAffine> take_affines(Graph& graph, const ValueUses& uses, Node& node,
+                                          int64_t channels, size_t rank) {
+  std::optional<ChannelAffine> all;
+  for (;;) {
+    const size_t reader = uses.only_reader(node.outputs[0]);
+    if (reader == ValueUses::kNone || !graph.nodes[reader].domain.empty()) return all;
+    Node& next = graph.nodes[reader];
+    const auto affine = affine_of(graph, next, node.outputs[0], channels, rank);
+    const Shape *before = shape_of(graph, node.outputs[0]),
+                *after = next.outputs.empty() ? nullptr : shape_of(graph, next.outputs[0]);
+    if (!affine || !before || !after || before->rank() != after->rank()) return all;
+    if (!all) {
+      all = affine;
+    } else {
+      for (size_t c = 0; c < all->scale.size(); ++c) {
+        all->scale[c] *= affine->scale[c];
+        all->shift[c] = all->shift[c] * affine->scale[c] + affine->shift[c];
+      }
+    }
+    node.outputs[0] = next.outputs[0];
+    ValueUses::remove(next);
+  }
+}
+
 Result<bool> fold_once(Graph& graph) {
   ValueUses uses(graph);
   bool changed = false;
@@ -55,13 +81,9 @@ Result<bool> fold_once(Graph& graph) {
     if (!w || w->dtype != DType::f32 || (conv.input(2) != kNoValue && !b)) continue;
     if (transposed && conv.attributes.integer("group", 1) != 1) continue;
     const int64_t channels = w->dims[transposed ? 1 : 0];
-    const size_t reader = uses.only_reader(conv.outputs[0]);
-    if (reader == ValueUses::kNone || !graph.nodes[reader].domain.empty()) continue;
-    Node& next = graph.nodes[reader];
-    const auto affine = affine_of(graph, next, conv.outputs[0], channels, w->dims.rank());
-    const Shape *before = shape_of(graph, conv.outputs[0]),
-                *after = next.outputs.empty() ? nullptr : shape_of(graph, next.outputs[0]);
-    if (!affine || !before || !after || before->rank() != after->rank()) continue;
+    const std::optional<ChannelAffine> affine =
+        take_affines(graph, uses, conv, channels, w->dims.rank());
+    if (!affine) continue;
     HOLOGRAM_TRY(Tensor weights, w->clone());
     const int64_t inner = w->dims.product(transposed ? 2 : 1, w->dims.rank());
     for (int64_t i = 0; i < w->count(); ++i) {
@@ -78,8 +100,6 @@ Result<bool> fold_once(Graph& graph) {
     conv.inputs.resize(3);
     conv.inputs[1] = graph.add_constant(std::move(weights), name);
     conv.inputs[2] = graph.add_constant(std::move(bias), name + "/bias");
-    conv.outputs[0] = next.outputs[0];
-    ValueUses::remove(next);
     changed = true;
   }
   uses.sweep();
