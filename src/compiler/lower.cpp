@@ -41,6 +41,14 @@ std::unique_ptr<archive::TypeT> lower_type(const ValueType& type, Expressions& e
   return result;
 }
 
+// Tensors, sequences of tensors, and optionals of either: what an archive has types for.
+bool is_storable(const ValueType& type) {
+  if (type.is_tensor()) return true;
+  if (!type.element || !is_storable(*type.element)) return false;
+  return type.element->is_tensor() || (type.kind == ValueType::Kind::optional &&
+                                       type.element->kind == ValueType::Kind::sequence);
+}
+
 // Leaves out the values that nothing names any more: what folding and fusion have made obsolete.
 void drop_unused_values(archive::PlanT& plan, std::span<std::vector<uint32_t>*> named_outside) {
   std::vector<bool> used(plan.values.size());
@@ -94,6 +102,10 @@ class Lowerer {
     for (ValueId id : graph.outputs) used[id] = true;
     for (ValueId id = 0; id < graph.value_count(); ++id) {
       const graph::ValueInfo& info = graph.value(id);
+      if (info.type.is_known() && !is_storable(info.type))
+        return fail(ErrorCode::unsupported,
+                    "'{}' is {}; supported: tensors, sequences of tensors, optionals of either",
+                    info.name, info.type.to_string());
       auto value = std::make_unique<archive::ValueT>();
       value->name = info.name;
       value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32),

@@ -3,9 +3,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "onnx/pbf_reader.h"
-
 #include "backends/cpu/kernels/alignment.h"
+#include "onnx/pbf_reader.h"
 
 namespace hologram::onnx {
 
@@ -220,6 +219,8 @@ Result<ValueType> read_type(const TypeProto& proto) {
       if (proto.inner.size() != 1)
         return fail(ErrorCode::corrupt, "a sequence or optional without an element type");
       HOLOGRAM_TRY(ValueType element, read_type(proto.inner[0]));
+      if (!element.is_known())
+        return fail(ErrorCode::corrupt, "a sequence or optional without an element type");
       return proto.kind == TypeProto::Kind::sequence ? ValueType::sequence(std::move(element))
                                                      : ValueType::optional(std::move(element));
     }

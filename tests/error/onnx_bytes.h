@@ -76,6 +76,17 @@ inline std::string value(const std::string& name, int type, const std::vector<in
   return bytes;
 }
 
+// A named sequence of elements of a type as value() writes it; of none where that is empty.
+inline std::string sequence_value(const std::string& name, const std::string& element) {
+  std::string sequence, kind, bytes;
+  protozero::pbf_writer(sequence).add_message(1, element);
+  protozero::pbf_writer(kind).add_message(4, sequence);
+  protozero::pbf_writer v(bytes);
+  v.add_string(1, name);
+  v.add_message(2, kind);
+  return bytes;
+}
+
 inline std::string weights(const std::string& name, int type, const std::vector<int64_t>& dims,
                            const std::string& raw) {
   std::string bytes;

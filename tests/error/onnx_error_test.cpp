@@ -91,6 +91,24 @@ TEST_F(OnnxErrors, OperatorsDomainsAndOpsets) {
           ErrorCode::unsupported, HasSubstr("the domain 'hologram' is the compiler's own"));
 }
 
+TEST_F(OnnxErrors, SequencesOfNothingAndOfSequences) {
+  const auto length_of = [](const std::string& element) {
+    return model(graph_text({{node({"SequenceLength", {"x"}, {"y"}, {}, "", "n"})},
+                             {sequence_value("x", element)},
+                             {value("y", kInt64, {})},
+                             {}}));
+  };
+  refused(length_of(""), ErrorCode::corrupt, HasSubstr("without an element type"));
+  std::string tensor, inner, nested;
+  protozero::pbf_writer(tensor).add_int32(1, kFloat);
+  protozero::pbf_writer(inner).add_message(1, tensor);
+  protozero::pbf_writer sequence(nested);
+  std::string of_tensors;
+  protozero::pbf_writer(of_tensors).add_message(1, inner);
+  sequence.add_message(4, of_tensors);
+  refused(length_of(nested), ErrorCode::unsupported, HasSubstr("sequences of tensors"));
+}
+
 TEST_F(OnnxErrors, TypesAndInputs) {
   auto typed = [](const char* op, int x, int b) {
     return model(graph_text({{node({op, {"x", "b"}, {"y"}, {}, "", "n"})},
