@@ -109,6 +109,24 @@ TEST_F(OnnxErrors, SequencesOfNothingAndOfSequences) {
   refused(length_of(nested), ErrorCode::unsupported, HasSubstr("sequences of tensors"));
 }
 
+TEST_F(OnnxErrors, ControlFlowWithoutResultsDoesNothing) {
+  const std::string body = graph_text({{node({"Identity", {"in"}, {"out"}})},
+                                       {value("in", kFloat, {2})},
+                                       {value("out", kFloat, {2})},
+                                       {}});
+  std::string tensor, element;
+  protozero::pbf_writer(tensor).add_int32(1, kFloat);
+  protozero::pbf_writer(element).add_message(1, tensor);
+  const std::string bytes =
+      model(graph_text({{node({"SequenceMap", {"s"}, {}, {graph_attribute("body", body)}}),
+                         node({"Identity", {"x"}, {"y"}})},
+                        {sequence_value("s", element), value("x", kFloat, {2})},
+                        {value("y", kFloat, {2})},
+                        {}}));
+  const auto archive = compiler::compile_onnx(store(bytes));
+  EXPECT_TRUE(archive) << archive.error().to_string();
+}
+
 TEST_F(OnnxErrors, TypesAndInputs) {
   auto typed = [](const char* op, int x, int b) {
     return model(graph_text({{node({op, {"x", "b"}, {"y"}, {}, "", "n"})},

@@ -128,7 +128,7 @@ class IdentityRemover {
   // The input that output 0 of a node equals bit for bit; kNoValue where there is none.
   ValueId equal_input(const Node& node) const {
     if (!node.domain.empty() || node.inputs.empty() || node.inputs[0] == kNoValue ||
-        node.outputs[0] == kNoValue)
+        node.outputs.empty() || node.outputs[0] == kNoValue)
       return kNoValue;
     const std::string& op = node.op;
     const ValueId x = node.inputs[0];
