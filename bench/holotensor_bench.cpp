@@ -118,7 +118,8 @@ void lossless_and_speed(DType type, int64_t side, double deviation, std::string_
   const std::string name = std::string(name_of(type)) + std::string(note);
   const double bytes = static_cast<double>(weights.bytes.size());
   const bool bf16 = type == DType::bf16;
-  report(name + ", lossless, whole file", bits, "bits/w", bf16 ? "<= 10.9" : "", bits <= 10.9);
+  report(name + ", lossless, whole file", bits, "bits/w", bf16 ? "<= 10.9" : "",
+         !bf16 || bits <= 10.9);
   report(name + ", decoding, one core", bytes / decode / 1e9, "GB/s", ">= 0.6",
          bytes / decode >= 0.6e9);
   report(name + ", encoding with measured quality, one core", bytes / encode / 1e9, "GB/s",
