@@ -9,6 +9,7 @@ constexpr uint32_t kNone = 0xffffffff;
 constexpr size_t kMaxRank = 16;
 constexpr int kMaxDepth = 64;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 56;
+constexpr uint64_t kMaxElements = uint64_t{1} << 48;
 
 template <typename V>
 size_t length(const V* vector) {
@@ -180,12 +181,16 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
     if (!dtype || length(constant->dims()) > kMaxRank || !is_aligned(constant->dims()))
       return bad("a malformed constant");
     uint64_t count = 1;
+    bool empty = false;
     for (size_t k = 0; k < length(constant->dims()); ++k) {
       const int64_t dim = constant->dims()->Get(k);
-      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
-          count > kMaxBytes)
+      // Without elements too the other dimensions are multiplied: for strides.
+      empty |= dim == 0;
+      if (dim < 0 || __builtin_mul_overflow(count, std::max<uint64_t>(dim, 1), &count) ||
+          count > kMaxElements)
         return bad("a constant of impossible shape");
     }
+    if (empty) count = 0;
     if (*dtype == DType::string) {
       if (length(constant->strings()) != count) return bad("a constant without its strings");
     } else if (constant->tensor() >= 0) {

@@ -195,6 +195,11 @@ TEST(Archive, RefusesHostilePlans) {
        [](ModelT& m) {
          m.constants[0]->dims = {-3, -4};
        }},
+      {"a constant of impossible shape",
+       [](ModelT& m) {
+         m.constants[0]->dims = {0, int64_t{1} << 40, int64_t{1} << 40};
+         m.constants[0]->size = 0;
+       }},
       {"a constant outside its section",
        [](ModelT& m) {
          m.constants[0]->dims = {1 << 20, 9};

@@ -180,6 +180,22 @@ TEST(Session, BindsShapesOnce) {
   EXPECT_FALSE(session.bind({}).has_value());
 }
 
+// Nothing of such a tensor is ever read, but its strides would not fit 64 bits.
+TEST(Session, RefusesShapesBeyondAnyMemoryEvenWithoutElements) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {symbol("a"), symbol("b"), symbol("c")});
+  const ValueId y = g.op("Transpose").input(x).attribute("perm", std::vector<int64_t>{2, 1, 0});
+  const Session session = session_of(std::move(g), {y});
+  EXPECT_TRUE(session.run(std::vector{Value(varied({0, 1 << 20, 45}))}).has_value());
+  constexpr int64_t kMuch = int64_t{1} << 60;
+  Value value(varied({0}));
+  value.tensor.dims = {0, kMuch, 45};
+  EXPECT_THAT(session.run(std::vector{value}).error().to_string(),
+              HasSubstr("input 'x': a tensor of shape [0, 1152921504606846976, 45] is too large"));
+  EXPECT_THAT(session.bind(std::vector{Dims{0, kMuch, 45}}).error().to_string(),
+              HasSubstr("is too large"));
+}
+
 TEST(Session, PlansForDimensionsTheModelLeavesOpen) {
   Graph g;
   const ValueId x = add_input(g, "in-put", {symbol("?"), symbol("?")});

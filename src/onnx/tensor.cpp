@@ -128,11 +128,9 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
       return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.dims.size(),
                   kernels::kMaxRank);
     Tensor tensor{*dtype, Dims(proto.dims)};
-    uint64_t count = 1;
-    for (int64_t dim : proto.dims)
-      if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
-          count > (uint64_t{1} << 48))
-        return fail(ErrorCode::corrupt, "impossible shape {}", tensor.dims.to_string());
+    if (!tensor.dims.are_possible())
+      return fail(ErrorCode::corrupt, "impossible shape {}", tensor.dims.to_string());
+    const auto count = static_cast<uint64_t>(tensor.count());
     if (*dtype == DType::string) {
       if (proto.strings.size() != count)
         return fail(ErrorCode::corrupt, "{} strings for {}", proto.strings.size(),

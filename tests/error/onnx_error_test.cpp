@@ -229,6 +229,8 @@ TEST_F(OnnxErrors, WeightsThatAreCutOrLie) {
           HasSubstr("impossible shape [-2, 2]"));
   refused(with(weights("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, "")), ErrorCode::corrupt,
           HasSubstr("impossible shape"));
+  refused(with(weights("w", kFloat, {0, int64_t{1} << 40, int64_t{1} << 40}, "")),
+          ErrorCode::corrupt, HasSubstr("impossible shape [0, "));
   refused(with(weights("w", 77, {1}, "")), ErrorCode::unsupported,
           HasSubstr("element type 77 is not one ONNX defines"));
   refused(with(weights("w", kString, {3}, "")), ErrorCode::corrupt, HasSubstr("0 strings for [3]"));

@@ -264,6 +264,11 @@ Dims Draw::dims() {
   Dims result;
   const int64_t rank = chance(80) ? 1 + below(4) : below(7);
   for (int64_t i = 0; i < rank; ++i) result.push_back(chance(90) ? 1 + below(4) : below(20));
+  // No elements, and all the same dimensions that nobody can walk through.
+  if (rank > 1 && chance(3)) {
+    const int64_t empty = below(rank);
+    for (int64_t i = 0; i < rank; ++i) result[i] = i == empty ? 0 : int64_t{1} << below(48 / rank);
+  }
   return result;
 }
 

@@ -24,7 +24,7 @@ bool is_free(const std::shared_ptr<T>& block) {
 
 Result<Tensor> empty_strings(const std::shared_ptr<std::vector<std::string>>& list,
                              const Dims& dims) {
-  const auto count = static_cast<size_t>(dims.count());  // negative: too many
+  const auto count = static_cast<size_t>(dims.count());
   if (count > (size_t{1} << 32))
     return fail(ErrorCode::resource_exhausted, "a tensor of strings of shape {} is too large",
                 dims.to_string());
@@ -135,6 +135,7 @@ Result<Tensor> Stack::finish(const Form& form, Allocate allocate) const {
   const size_t length = std::max(form.length, count_);
   const int64_t outer = dims.product(0, axis), run = dims.product(axis, dims.rank());
   dims.insert(axis, static_cast<int64_t>(length));
+  HOLOGRAM_CHECK(kernels::check_dims(dims));
   HOLOGRAM_TRY(Tensor result, allocate(form.dtype, dims));
   if (length > count_ && form.dtype != DType::string && result.bytes() > 0)
     std::memset(result.data, 0, result.bytes());

@@ -39,12 +39,15 @@ Result<const Dims*> check_type(const PortInfo& port, StaticType type, const Valu
         return fail(ErrorCode::type_mismatch, "a sequence of {} is expected, not of {}",
                     name_of(port.dtype),
                     element.is_tensor() ? name_of(element.tensor.dtype) : "sequences");
+    for (const Value& element : *value.sequence)
+      HOLOGRAM_CHECK(kernels::check_dims(element.tensor.dims));
     return nullptr;
   }
   if (!value.is_tensor()) return fail(ErrorCode::type_mismatch, "a tensor is expected");
   if (value.tensor.dtype != port.dtype)
     return fail(ErrorCode::type_mismatch, "{} is expected, not {}", name_of(port.dtype),
                 name_of(value.tensor.dtype));
+  HOLOGRAM_CHECK(kernels::check_dims(value.tensor.dims));
   if (port.kind == PortInfo::Kind::optional) return nullptr;
   return &value.tensor.dims;
 }
@@ -247,9 +250,11 @@ Result<BoundShapes> Session::bind(std::span<const Dims> shapes) const {
   HOLOGRAM_TRY(const Impl::Lease run, impl_->take());
   run->symbols.assign(model.symbols, archive::kUndefined);
   for (size_t i = 0; i < shapes.size(); ++i)
-    if (inputs()[i].kind == PortInfo::Kind::tensor)
-      HOLOGRAM_CHECK(in_context(impl_->check_shape(i, shapes[i], run->symbols),
-                                [&] { return "input '" + inputs()[i].name + "'"; }));
+    if (inputs()[i].kind == PortInfo::Kind::tensor) {
+      const auto place = [&] { return "input '" + inputs()[i].name + "'"; };
+      HOLOGRAM_CHECK(in_context(kernels::check_dims(shapes[i]), place));
+      HOLOGRAM_CHECK(in_context(impl_->check_shape(i, shapes[i], run->symbols), place));
+    }
   HOLOGRAM_CHECK(impl_->bind(*run.operator->()));
   BoundShapes bound;
   bound.activation_bytes = run->frame->arena_bytes();

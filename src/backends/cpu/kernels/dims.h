@@ -13,6 +13,8 @@
 namespace hologram::kernels {
 
 inline constexpr size_t kMaxRank = 16;
+// Beyond any memory, and bytes and byte offsets of so many still fit 64 bits.
+inline constexpr uint64_t kMostElements = uint64_t{1} << 48;
 
 class Dims {
  public:
@@ -53,10 +55,21 @@ class Dims {
     --rank_;
   }
 
+  // Whether a tensor can have them: none negative, and those that are not 0 together at most
+  // kMostElements. Then no product of some of them leaves 64 bits; without elements they might.
+  bool are_possible() const {
+    uint64_t count = 1;
+    for (const int64_t dim : *this)
+      if (dim < 0 || __builtin_mul_overflow(count, std::max<uint64_t>(dim, 1), &count) ||
+          count > kMostElements)
+        return false;
+    return true;
+  }
+
   // The product of dimensions [first, last); 1 for none.
   int64_t product(size_t first, size_t last) const {
     int64_t product = 1;
-    for (size_t axis = first; axis < last; ++axis) product *= dims_[axis];
+    for (size_t axis = first; axis < last; ++axis) product = times(product, dims_[axis]);
     return product;
   }
   int64_t count() const { return product(0, rank_); }
@@ -64,7 +77,7 @@ class Dims {
   // Row-major strides in elements.
   Dims strides() const {
     Dims strides = filled(rank_, 1);
-    for (size_t axis = rank_; axis-- > 1;) strides[axis - 1] = strides[axis] * dims_[axis];
+    for (size_t axis = rank_; axis-- > 1;) strides[axis - 1] = times(strides[axis], dims_[axis]);
     return strides;
   }
 
@@ -79,6 +92,12 @@ class Dims {
   }
 
  private:
+  // Dimensions that are not possible may be multiplied before they are refused.
+  static int64_t times(int64_t a, int64_t b) {
+    int64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+  }
+
   int64_t dims_[kMaxRank] = {};
   size_t rank_ = 0;
 };

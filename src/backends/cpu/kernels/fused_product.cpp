@@ -113,12 +113,9 @@ uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, bool half)
   return packed ? dense::packed_b_bytes(k, n) / (half ? 2 : 1) : uint64_t{k} * n * sizeof(float);
 }
 
-// A plan may name any numbers: what does not fit 64 bits is no count.
+// A plan may name any numbers.
 bool have_elements(const Dims& dims, int64_t wanted) {
-  int64_t count = 1;
-  for (int64_t dim : dims)
-    if (dim < 0 || __builtin_mul_overflow(count, dim, &count)) return false;
-  return count == wanted;
+  return dims.are_possible() && dims.count() == wanted;
 }
 
 }  // namespace

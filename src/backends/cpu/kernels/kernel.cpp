@@ -37,25 +37,6 @@ Result<Dims> KernelContext::input_integers(size_t index) const {
   return dims;
 }
 
-namespace {
-
-// Beyond any memory, and bytes and byte offsets of so many still fit 64 bits.
-constexpr uint64_t kMostElements = uint64_t{1} << 48;
-
-Status check_dims(const Dims& dims) {
-  uint64_t count = 1;
-  for (int64_t dim : dims) {
-    if (dim < 0)
-      return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > kMostElements)
-      return fail(ErrorCode::resource_exhausted, "a result of shape {} is too large",
-                  dims.to_string());
-  }
-  return {};
-}
-
-}  // namespace
-
 Result<Tensor> KernelContext::output(size_t index, const Dims& dims) {
   if (index >= outputs_.size())
     return fail(ErrorCode::internal, "kernel writes output {} of {}", index, outputs_.size());

@@ -6,17 +6,17 @@
 
 namespace hologram::kernels {
 
+Status check_dims(const Dims& dims) {
+  if (dims.are_possible()) return {};
+  if (std::ranges::any_of(dims, [](int64_t dim) { return dim < 0; }))
+    return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
+  return fail(ErrorCode::resource_exhausted, "a tensor of shape {} is too large", dims.to_string());
+}
+
 Result<Tensor> Tensor::allocate(DType dtype, const Dims& dims) {
-  uint64_t count = 1;
-  for (int64_t dim : dims) {
-    if (dim < 0)
-      return fail(ErrorCode::shape_mismatch, "negative dimension in {}", dims.to_string());
-    if (__builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
-        count > (uint64_t{1} << 48))
-      return fail(ErrorCode::resource_exhausted, "a tensor of shape {} is too large",
-                  dims.to_string());
-  }
+  HOLOGRAM_CHECK(check_dims(dims));
   Tensor tensor{dtype, dims};
+  const auto count = static_cast<uint64_t>(dims.count());
   if (dtype == DType::string) return from_strings(dims, std::vector<std::string>(count));
   HOLOGRAM_TRY(AlignedBytes bytes,
                AlignedBytes::allocate(std::max<size_t>(1, bytes_for(dtype, count))));

@@ -49,6 +49,9 @@ struct Tensor {
   Result<Tensor> clone() const;
 };
 
+// Refuses dimensions that no tensor can have.
+Status check_dims(const Dims& dims);
+
 // Every element of `from` into `to`, of the same type and count; nothing where they share memory.
 // Strings keep the memory that they have grown to.
 void copy_elements(const Tensor& from, const Tensor& to);
