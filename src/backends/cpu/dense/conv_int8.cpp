@@ -167,6 +167,42 @@ void gather(const ConvInt8& c, const uint8_t* image, size_t group, uint8_t* rows
                     s.pixels() * s.depth() < kSmallWork ? 1 : 0);
 }
 
+void copy_16(uint8_t* to, const uint8_t* from) {
+  uint64_t values[2];
+  std::memcpy(values, from, sizeof(values));
+  std::memcpy(to, values, sizeof(values));
+}
+
+// What the taps of a pixel see, one after the other, of the channels of the group that starts at
+// `offset`. May write 15 bytes beyond.
+void fill_taps(const ConvInt8Shape& s, const uint8_t* image, size_t offset, const uint8_t* edge,
+               size_t pixel, uint8_t* to) {
+  const size_t channels = s.channels / s.groups;
+  // Beyond the edge the subtraction wraps to something large.
+  const size_t top = pixel / s.out_width * s.stride_height - s.pad_top;
+  const size_t left = pixel % s.out_width * s.stride_width - s.pad_left;
+  // Of all channels, taps beside each other are neighbours in memory.
+  const bool runs =
+      s.groups == 1 && s.dilation_width == 1 && left < s.width && left + s.kernel_width <= s.width;
+  const size_t run = s.kernel_width * channels, padded = align_up(run, 16);
+  const size_t end = s.height * s.width * s.channels;
+  for (size_t ky = 0; ky < s.kernel_height; ++ky, to += run) {
+    const size_t y = top + ky * s.dilation_height;
+    const size_t at = (y * s.width + left) * s.channels;
+    if (runs && y < s.height && at + padded <= end) {
+      for (size_t i = 0; i < run; i += 16) copy_16(to + i, image + at + i);
+      continue;
+    }
+    for (size_t kx = 0; kx < s.kernel_width; ++kx) {
+      const size_t x = left + kx * s.dilation_width;
+      std::memcpy(
+          to + kx * channels,
+          y < s.height && x < s.width ? image + (y * s.width + x) * s.channels + offset : edge,
+          channels);
+    }
+  }
+}
+
 }  // namespace
 
 void find_taps(const ConvInt8Shape& s, const uint8_t* image, const uint8_t* edge, size_t pixel,
@@ -242,7 +278,10 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
         const auto find = [&](size_t pixel, const uint8_t** taps) {
           find_taps(s, x + offset, edge, pixel, taps);
         };
-        const Int8Rows pieces{s.taps(), s.channels / s.groups, find};
+        const auto fill = [&](size_t pixel, uint8_t* line) {
+          fill_taps(s, x, offset, edge, pixel, line);
+        };
+        const Int8Rows pieces{s.taps(), s.channels / s.groups, find, fill};
         if (Places::finds(s)) product.rows = &pieces;
         if (Places::gathers(s)) {
           auto* rows = reinterpret_cast<uint8_t*>(scratch + places.gathered);

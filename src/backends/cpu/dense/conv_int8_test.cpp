@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/conv_int8.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "backends/cpu/dense/testing.h"
@@ -105,6 +106,17 @@ std::vector<ConvInt8Shape> shapes() {
           shape_of(128, 32, 2, 3, 2, 1, 1)};
 }
 
+// Those whose bytes take shorter ways: images read in place, depthwise by four taps in blocks of 64
+// and 32 channels.
+std::vector<ConvInt8Shape> byte_shapes() {
+  std::vector<ConvInt8Shape> all = shapes();
+  for (const ConvInt8Shape& s : {shape_of(24, 33, 1, 1, 1, 1, 0), shape_of(132, 16, 1, 1, 1, 1, 0),
+                                 shape_of(3, 20, 1, 3, 2, 1, 1), shape_of(96, 96, 96, 3, 1, 1, 1),
+                                 shape_of(144, 144, 144, 5, 2, 1, 2)})
+    all.push_back(s);
+  return all;
+}
+
 TEST(ConvInt8, ExactOnEveryLevel) {
   ThreadPool pool(2);
   for_each_level([&] {
@@ -122,31 +134,57 @@ TEST(ConvInt8, ExactOnEveryLevel) {
   });
 }
 
-TEST(ConvInt8, QuantisesWhatTheEpilogueGives) {
-  ThreadPool pool(2);
-  for (const ConvInt8Shape& s : shapes()) {
-    Trial trial(s, 2);
-    const auto add = random_values(s.filters, 6, -20.0f, 20.0f);
-    trial.c.scales = trial.scales.data();
-    trial.c.epilogue.bias = add.data();
-    trial.c.epilogue.activation = Activation::relu;
-    trial.c.output = Int8Output::u8;
-    trial.c.output_scale = 1.7f;
-    trial.c.output_zero = 11;
-    const auto y = trial.run<uint8_t>(pool);
-    for (size_t n = 0; n < s.batch; ++n)
-      for (size_t f = 0; f < s.filters; ++f)
-        for (size_t p = 0; p < s.pixels(); ++p) {
-          const double value =
-              std::max(0.0,
-                       static_cast<double>(trial.exact(n, f, p / s.out_width, p % s.out_width)) *
-                               trial.scales[f] +
-                           add[f]) /
-              1.7;
-          const double code = std::min(255.0, std::max(0.0, value + 11));
-          ASSERT_NEAR(y[trial.place(n, f, p)], code, 0.5 + 1e-3);
-        }
+// kind: as Trial has it, 16: weights have no zero points, 32: results are signed.
+void expect_codes(const ConvInt8Shape& s, int kind, std::vector<uint8_t>& expected) {
+  Trial trial(s, kind & 15);
+  if (kind & 16) {
+    trial.zeros.assign(s.filters, 0);
+    trial.c.w_zeros = nullptr;
   }
+  const auto add = random_values(s.filters, 6, -20.0f, 20.0f);
+  trial.c.scales = trial.scales.data();
+  trial.c.epilogue.bias = add.data();
+  trial.c.epilogue.activation = Activation::clip;
+  trial.c.epilogue.first = -1000.0f, trial.c.epilogue.second = 300.0f;
+  const bool is_signed = (kind & 32) != 0;
+  const double least = is_signed ? -128 : 0;
+  trial.c.output = is_signed ? Int8Output::s8 : Int8Output::u8;
+  trial.c.output_scale = 1.7f;
+  trial.c.output_zero = 11;
+  ThreadPool one(1), two(2);
+  const auto y = trial.run<uint8_t>(one);
+  ASSERT_EQ(y, trial.run<uint8_t>(two));
+  if (expected.empty()) expected = y;
+  ASSERT_EQ(y, expected);
+  for (size_t n = 0; n < s.batch; ++n)
+    for (size_t f = 0; f < s.filters; ++f)
+      for (size_t p = 0; p < s.pixels(); ++p) {
+        const double value =
+            std::clamp(static_cast<double>(trial.exact(n, f, p / s.out_width, p % s.out_width)) *
+                               trial.scales[f] +
+                           add[f],
+                       -1000.0, 300.0);
+        const double code = std::clamp(value / 1.7 + 11, least, least + 255);
+        const uint8_t byte = y[trial.place(n, f, p)];
+        ASSERT_NEAR(is_signed ? static_cast<int8_t>(byte) : byte, code, 0.5 + 1e-3)
+            << "filter " << f << " pixel " << p;
+      }
+}
+
+TEST(ConvInt8, QuantisesWhatTheEpilogueGivesTheSameOnEveryLevel) {
+  for (const ConvInt8Shape& s : byte_shapes())
+    for (int kind : {2, 18, 30, 47, 63}) {
+      SCOPED_TRACE(testing::Message() << s.channels << " channels, kind " << kind);
+      std::vector<uint8_t> expected;
+      for_each_level([&] { expect_codes(s, kind, expected); });
+      if (HasFatalFailure()) return;
+    }
+}
+
+// Weights without zero points that are unsigned have more than the 8 bits of a dot product.
+TEST(ConvInt8, DepthwiseByWideWeights) {
+  std::vector<uint8_t> expected;
+  for_each_level([&] { expect_codes(shape_of(96, 96, 96, 3, 1, 1, 1), 16 | 12, expected); });
 }
 
 }  // namespace

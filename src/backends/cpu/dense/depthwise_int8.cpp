@@ -8,7 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "backends/cpu/dense/finish_int8.h"
+#include "backends/cpu/dense/int8_vnni.h"
 #include "backends/cpu/dense/tile.h"
 #include "support/aligned.h"
 
@@ -61,6 +61,14 @@ void depthwise_pixel(const DepthwisePixel& p) {
   }
 }
 
+detail::DepthwiseKernel get_depthwise_quads() {
+#if HWY_TARGET == HWY_AVX3
+  return detail::vnni_depthwise();
+#else
+  return {};
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
 HWY_AFTER_NAMESPACE();
@@ -68,22 +76,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(depthwise_pixel);
+HWY_EXPORT(get_depthwise_quads);
 
 namespace {
 
 constexpr size_t kSmallWork = 64 * 1024;
-constexpr size_t kPixels = 4, kSums = 256;  // whose sums are finished together
+constexpr size_t kPixels = 8, kSums = 256;  // whose sums are finished together
 
 size_t even_taps(const ConvInt8Shape& s) { return align_up(s.taps(), 2); }
+size_t quad_taps(const ConvInt8Shape& s) { return align_up(s.taps(), 4); }
 
 // sum (x - x_zero) * w = sum x * w - x_zero * sum w; taps beyond the image read `edge`, x_zero.
-// Arrays over channels are padded to whole vectors.
+// Arrays over channels are padded to whole vectors; where four taps are summed at a time, they lie
+// by places (DepthwiseBlocks).
 struct Prepared {
-  size_t weights, base, scales, biases, edge, total;
+  size_t quads, weights, base, scales, biases, edge, total;
   explicit Prepared(const ConvInt8Shape& s) {
     const size_t padded = align_up(s.channels, 64);
-    weights = 0;
-    base = align_up(even_taps(s) * s.channels * sizeof(int16_t), kAlignment);
+    quads = 0;  // whether they are
+    weights = kAlignment;
+    base = weights + align_up(std::max(even_taps(s) * s.channels * sizeof(int16_t),
+                                       quad_taps(s) * DepthwiseBlocks::padded(s.channels)),
+                              kAlignment);
     scales = base + padded * sizeof(int32_t);
     biases = scales + padded * sizeof(float);
     edge = biases + padded * sizeof(float);
@@ -118,6 +132,34 @@ void finish_pixel(const ConvInt8& c, const TileKernel& kernel, const int32_t* su
   }
 }
 
+// Says false, having done nothing of use, where taps cannot be summed by fours.
+bool prepare_quads(const ConvInt8& c, const Prepared& places, std::byte* scratch) {
+  const ConvInt8Shape& s = c.shape;
+  const detail::DepthwiseKernel kernel = HWY_DYNAMIC_DISPATCH(get_depthwise_quads)();
+  Int8Codes codes;
+  if (!kernel.run || c.output < Int8Output::s8 ||
+      !finishes_int8_bytes(c.epilogue, c.quantizer(), codes) ||
+      (c.w_zeros && std::any_of(c.w_zeros, c.w_zeros + s.channels, [](int32_t z) { return z; })))
+    return false;
+  auto* base = reinterpret_cast<int32_t*>(scratch + places.base);
+  auto* scales = reinterpret_cast<float*>(scratch + places.scales);
+  auto* biases = reinterpret_cast<float*>(scratch + places.biases);
+  if (!kernel.pack(reinterpret_cast<const int16_t*>(c.packed_w + kAlignment), s.taps(), s.channels,
+                   reinterpret_cast<int8_t*>(scratch + places.weights), base))
+    return false;
+  const auto x_zero = static_cast<uint32_t>(c.x_zero + (c.x_signed ? 128 : 0));
+  for (size_t f = 0; f < s.channels; f += 4) {
+    const size_t at = DepthwiseBlocks::place(s.channels, f);
+    for (size_t i = 0; i < std::min<size_t>(4, s.channels - f); ++i) {
+      base[at + i] = static_cast<int32_t>((c.bias32 ? static_cast<uint32_t>(c.bias32[f + i]) : 0) -
+                                          x_zero * static_cast<uint32_t>(base[at + i]));
+      scales[at + i] = (c.scales ? c.scales[f + i] : 1.0f) / c.output_scale;
+      biases[at + i] = (c.epilogue.bias ? c.epilogue.bias[f + i] : 0.0f) / c.output_scale;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 size_t depthwise_int8_scratch_bytes(const ConvInt8& c) { return Prepared(c.shape).total; }
@@ -125,7 +167,11 @@ size_t depthwise_int8_scratch_bytes(const ConvInt8& c) { return Prepared(c.shape
 void prepare_depthwise_int8(const ConvInt8& c, std::byte* scratch) {
   const ConvInt8Shape& s = c.shape;
   const Prepared places(s);
-  std::memset(scratch, 0, places.total);
+  std::memset(scratch + places.edge, c.x_zero, places.total - places.edge);
+  const bool quads = prepare_quads(c, places, scratch);
+  scratch[places.quads] = static_cast<std::byte>(quads);
+  if (quads) return;
+  std::memset(scratch + places.base, 0, places.edge - places.base);
   auto* weights = reinterpret_cast<int16_t*>(scratch + places.weights);
   auto* base = reinterpret_cast<int32_t*>(scratch + places.base);
   auto* scales = reinterpret_cast<float*>(scratch + places.scales);
@@ -151,7 +197,6 @@ void prepare_depthwise_int8(const ConvInt8& c, std::byte* scratch) {
     scales[f] = (c.scales ? c.scales[f] : 1.0f) / c.output_scale;
     biases[f] = (c.epilogue.bias ? c.epilogue.bias[f] : 0.0f) / c.output_scale;
   }
-  std::memset(scratch + places.edge, c.x_zero, s.channels);
 }
 
 void depthwise_int8(const ConvInt8& c, const uint8_t* image, std::byte* result,
@@ -163,9 +208,13 @@ void depthwise_int8(const ConvInt8& c, const uint8_t* image, std::byte* result,
   const auto* edge = reinterpret_cast<const uint8_t*>(scratch + places.edge);
   const auto sum_pixel = HWY_DYNAMIC_DISPATCH(depthwise_pixel);
   const TileKernel kernel = tile_kernel();
-  const size_t taps = even_taps(s), size = c.output >= Int8Output::s8 ? 1 : 4;
-  Int8Bytes direct{.width = kSums, .quantizer = c.quantizer(), .to_row = s.filters};
-  const bool in_one_pass = c.output >= Int8Output::s8 && finishes_int8_bytes(c.epilogue, direct);
+  const bool quads = scratch[places.quads] != std::byte{0};
+  const auto sum_quads = HWY_DYNAMIC_DISPATCH(get_depthwise_quads)().run;
+  const size_t taps = quads ? quad_taps(s) : even_taps(s),
+               size = c.output >= Int8Output::s8 ? 1 : 4;
+  Int8Bytes direct{.width = kSums, .to_row = s.filters};
+  const bool in_one_pass =
+      c.output >= Int8Output::s8 && finishes_int8_bytes(c.epilogue, c.quantizer(), direct.codes);
   const auto finish = [&](int32_t* sums, size_t pixel, size_t count, size_t first, size_t last) {
     std::byte* to = result + (pixel * s.filters + first) * size;
     if (in_one_pass) {
@@ -184,6 +233,7 @@ void depthwise_int8(const ConvInt8& c, const uint8_t* image, std::byte* result,
       finish_pixel(c, kernel, sums, pixel + i, first, last, to);
     }
   };
+  const auto flip = static_cast<uint8_t>(c.x_signed ? 0x80 : 0);
   const auto run = [&](size_t begin, size_t end) {
     alignas(64) int32_t sums[kPixels * kSums];
     const uint8_t* x[kPixels][ConvInt8Shape::kMaxTaps];
@@ -197,11 +247,27 @@ void depthwise_int8(const ConvInt8& c, const uint8_t* image, std::byte* result,
         for (size_t i = 0; i < count; ++i) {
           if (i == 0 || !inside) {
             find_taps(s, image, edge, pixel + i, x[i]);
-            if (taps > s.taps()) x[i][taps - 1] = edge;  // by a weight of 0
+            std::fill(x[i] + s.taps(), x[i] + taps, edge);  // by weights of 0
             continue;
           }
           for (size_t t = 0; t < taps; ++t)
             x[i][t] = x[0][t] == edge ? edge : x[0][t] + i * s.stride_width * s.channels;
+        }
+        if (quads) {
+          Int8Bytes f = direct;
+          f.base = base;
+          f.scales = reinterpret_cast<const float*>(scratch + places.scales);
+          f.biases = reinterpret_cast<const float*>(scratch + places.biases);
+          f.to = reinterpret_cast<uint8_t*>(result) + pixel * s.filters;
+          sum_quads({.x = x[0],
+                     .x_row = ConvInt8Shape::kMaxTaps,
+                     .pixels = count,
+                     .quads = taps / 4,
+                     .channels = s.channels,
+                     .flip = flip,
+                     .w = reinterpret_cast<const int8_t*>(weights),
+                     .finish = f});
+          continue;
         }
         for (size_t first = 0; first < s.channels; first += kSums) {
           const size_t last = std::min(first + kSums, s.channels);
@@ -212,7 +278,7 @@ void depthwise_int8(const ConvInt8& c, const uint8_t* image, std::byte* result,
                        .channels = s.channels,
                        .first = first,
                        .last = last,
-                       .flip = static_cast<uint8_t>(c.x_signed ? 0x80 : 0),
+                       .flip = flip,
                        .sums = sums + i * kSums});
           finish(sums, pixel, count, first, last);
         }

@@ -1,13 +1,13 @@
 #include "backends/cpu/dense/finish_int8.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/dense/finish_int8.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "backends/cpu/dense/int8_vnni.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace hologram::backends::dense {
@@ -23,16 +23,9 @@ void finish_type(const Int8Bytes& f, const int32_t* sums) {
   const DI di;
   const hn::Rebind<T, DI> d8;
   constexpr size_t kLanes = hn::MaxLanes(di);
-  // Rounding keeps order: a clip of the values is one of the codes, less the zero point.
-  const float zero = static_cast<float>(f.quantizer.zero);
-  const float least = std::max(std::nearbyint(f.low / f.quantizer.scale),
-                               static_cast<float>(f.quantizer.low) - zero);
-  const float most = std::min(std::nearbyint(f.high / f.quantizer.scale),
-                              static_cast<float>(f.quantizer.high) - zero);
-  const auto low = hn::Set(df, least), high = hn::Set(df, most);
-  // Added to a small number, this leaves the nearest integer in its last bits, even at a tie.
-  const auto magic = hn::Set(df, 12582912.0f);
-  const auto offset = hn::Set(di, 0x4B400000 - f.quantizer.zero);
+  const auto low = hn::Set(df, f.codes.least), high = hn::Set(df, f.codes.most);
+  const auto magic = hn::Set(df, Int8Codes::kMagic);
+  const auto offset = hn::Set(di, f.codes.offset);
   for (size_t j = 0; j < f.columns; j += kLanes) {
     const auto base = hn::LoadU(di, f.base + j);
     const auto zeros = f.zeros ? hn::LoadU(di, f.zeros + j) : hn::Zero(di);
@@ -58,7 +51,11 @@ void finish_type(const Int8Bytes& f, const int32_t* sums) {
 }
 
 void finish_bytes(const Int8Bytes& f, const int32_t* sums) {
-  if (f.quantizer.low < 0)
+#if HWY_TARGET == HWY_AVX3
+  const detail::FinishBytesFunction narrow = detail::avx512_finish_bytes();
+  if (narrow && !f.zeros && f.width <= 32) return narrow(f, sums);
+#endif
+  if (f.codes.is_signed)
     finish_type<int8_t>(f, sums);
   else
     finish_type<uint8_t>(f, sums);
@@ -76,12 +73,14 @@ void finish_int8_bytes(const Int8Bytes& finish, const int32_t* sums) {
   HWY_DYNAMIC_DISPATCH(finish_bytes)(finish, sums);
 }
 
-bool finishes_int8_bytes(const Epilogue& e, Int8Bytes& finish) {
+bool finishes_int8_bytes(const Epilogue& e, const Quantizer& quantizer, Int8Codes& codes) {
   if (e.alpha != 1.0f || e.residual || e.post || e.program ||
       (e.bias && e.bias_axis != BiasAxis::column))
     return false;
-  if (e.activation == Activation::relu) finish.low = 0;
-  if (e.activation == Activation::clip) finish.low = e.first, finish.high = e.second;
+  float low = -HUGE_VALF, high = HUGE_VALF;
+  if (e.activation == Activation::relu) low = 0;
+  if (e.activation == Activation::clip) low = e.first, high = e.second;
+  codes = Int8Codes(quantizer, low, high);
   return e.activation == Activation::none || e.activation == Activation::relu ||
          e.activation == Activation::clip;
 }

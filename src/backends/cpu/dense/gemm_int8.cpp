@@ -122,7 +122,7 @@ size_t head_bytes(size_t n) { return align_up(n * sizeof(int32_t), kAlignment) +
 
 // Scratch beside the packed A.
 struct Places {
-  size_t row_sums, base, zeros, scales, biases, total;
+  size_t row_sums, base, zeros, scales, biases, steps, total;
   explicit Places(const GemmInt8& g) {
     const size_t columns = align_up(g.n, kPanelColumns) * sizeof(int32_t);
     row_sums = align_up(unit_gemm_scratch_bytes(g.m, units_of(g.k)), kAlignment);
@@ -130,7 +130,8 @@ struct Places {
     zeros = base + columns;
     scales = zeros + columns;
     biases = scales + columns;
-    total = biases + columns;
+    steps = biases + columns;
+    total = steps + align_up(units_of(g.k), kChunk) / kChunk * sizeof(ptrdiff_t);
   }
 };
 
@@ -182,9 +183,9 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const int32_t least = g.output == Int8Output::s8 ? -128 : 0;
   const Quantizer quantizer{g.output_scale, g.output_zero, std::max(least, g.output_low),
                             std::min(least + 255, g.output_high)};
-  Int8Bytes direct{.quantizer = quantizer, .to_row = g.ldc};
-  const bool in_one_pass =
-      bytes && !g.a_zeros && !g.row_scales && finishes_int8_bytes(g.epilogue, direct);
+  Int8Bytes direct{.to_row = g.ldc};
+  const bool in_one_pass = bytes && !g.a_zeros && !g.row_scales &&
+                           finishes_int8_bytes(g.epilogue, quantizer, direct.codes);
   const float divisor = in_one_pass ? g.output_scale : 1.0f;
 
   // sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + k za zb, with a and b as they are packed.
@@ -212,21 +213,22 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const uint8_t flip = g.a_signed ? 0x80 : 0;
   // A row whose bytes lie apart, from piece to piece.
   const auto pack_pieces = [&](size_t row, uint8_t* to, size_t step) -> uint32_t {
-    const uint8_t* pieces[Int8Rows::kMaxPieces];
-    g.rows->find(row, pieces);
     const size_t bytes = g.rows->bytes;
     if (bytes % 64 != 0) {
-      uint8_t line[Int8Rows::kMaxBytes + 64];
-      for (size_t p = 0, end; p < g.rows->pieces; p = end) {
-        // Neighbouring taps are often neighbours in memory: one copy.
-        for (end = p + 1; end < g.rows->pieces && pieces[end] == pieces[end - 1] + bytes;) ++end;
-        std::memcpy(line + p * bytes, pieces[p], (end - p) * bytes);
+      // What lies behind the row meets weights of 0; the sum is not asked for.
+      if (flip == 0 && !any_zero && g.k + 15 <= 64) {
+        g.rows->fill(row, to);
+        return 0;
       }
+      uint8_t line[Int8Rows::kMaxBytes + 64];
+      g.rows->fill(row, line);
       // Zeros to a whole chunk change nothing and spare the bytewise end of the row.
       const size_t count = flip == 0 ? align_up(g.k, 64) : g.k;
-      std::memset(line + g.k, 0, count - g.k);
+      std::memset(line + g.k, 0, 64);
       return pack_one(line, count, flip, to, step);
     }
+    const uint8_t* pieces[Int8Rows::kMaxPieces];
+    g.rows->find(row, pieces);
     uint32_t sum = 0;
     for (size_t p = 0; p < g.rows->pieces; ++p, to += bytes / 64 * step)
       sum += pack_one(pieces[p], bytes, flip, to, step);
@@ -293,14 +295,26 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
       quantize(quantizer, values + r * kPanelColumns, columns,
                static_cast<uint8_t*>(g.c) + (row + r) * g.ldc + column);
   };
-  unit_gemm({.m = g.m,
-             .n = g.n,
-             .units = units_of(g.k),
-             .packed_b = reinterpret_cast<const uint32_t*>(g.packed_b + head_bytes(g.n)),
-             .tile = unit_kernels().int8,
-             .pack_a = pack,
-             .finish = finish},
-            scratch, pool);
+  const UnitKernels kernels = unit_kernels();
+  UnitGemm product{.m = g.m,
+                   .n = g.n,
+                   .units = units_of(g.k),
+                   .packed_b = reinterpret_cast<const uint32_t*>(g.packed_b + head_bytes(g.n)),
+                   .tile = kernels.int8,
+                   .pack_a = pack,
+                   .finish = finish};
+  // Bytes that need no change and whose sums nobody asks for are read where they lie, unless the
+  // rows of a tile would meet in the same lines of the near cache.
+  if (kernels.in_place && !g.rows && flip == 0 && !any_zero && g.k % 4 == 0 && g.lda % 4 == 0 &&
+      g.lda % 2048 != 0 && reinterpret_cast<uintptr_t>(g.a) % alignof(uint32_t) == 0) {
+    auto* steps = reinterpret_cast<ptrdiff_t*>(scratch + places.steps);
+    for (size_t c = 0; c * kChunk < product.units; ++c)
+      steps[c] = static_cast<ptrdiff_t>(c * kChunk);
+    product.image = static_cast<const uint32_t*>(g.a);
+    product.image_row = g.lda / sizeof(uint32_t);
+    product.steps = steps;
+  }
+  unit_gemm(product, scratch, pool);
 }
 
 }  // namespace hologram::backends::dense

@@ -15,13 +15,15 @@ namespace hologram::backends::dense {
 
 enum class Int8Output : uint8_t { s32, f32, s8, u8 };
 
-// Rows of A whose bytes lie apart: `pieces` runs of `bytes` each, which find() says for a row.
+// Rows of A whose bytes lie apart: `pieces` runs of `bytes` each.
 struct Int8Rows {
   static constexpr size_t kMaxPieces = 64, kMaxBytes = 8192;  // of a row
   size_t pieces = 0, bytes = 0;
+  // Runs of whole chunks are found and packed one by one; others are put together first, where up
+  // to 15 bytes more may be written.
   FunctionRef<void(size_t row, const uint8_t** pieces)> find;
+  FunctionRef<void(size_t row, uint8_t* line)> fill;
 
-  // Runs of whole chunks are packed one by one; others are put together first.
   static bool supported(size_t pieces, size_t bytes) {
     return pieces <= kMaxPieces && (bytes % 64 == 0 || pieces * bytes <= kMaxBytes);
   }
@@ -74,8 +76,8 @@ struct GemmBf16 {
   const std::byte* packed_b = nullptr;  // from pack_b_bf16 with the same parts
   float* c = nullptr;
   size_t ldc = 0;
-  // C lies by columns, each `ldc` floats after the one before; the epilogue then has no residual and
-  // no program.
+  // C lies by columns, each `ldc` floats after the one before; the epilogue then has no residual
+  // and no program.
   bool c_turned = false;
   Epilogue epilogue;
 };

@@ -23,7 +23,8 @@ struct UnitTile {
   // parts `a_low` units further. Whole chunks only. Null: chunks follow each other.
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t a_low = 0;
-  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX) only
+  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX) and int8
+                      // of kernels that are `in_place` only
   const uint32_t* b = nullptr;
   size_t units = 0;
   size_t rows = 0;
@@ -60,6 +61,8 @@ struct UnitKernels {
   // Units after which the sums are put down, so that a panel of that depth stays near for all
   // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
   size_t depth = 0, whole = 0;
+  // Whether int8 takes its left side as it lies in memory, sums that end within a chunk too.
+  bool in_place = false;
   // Around the tiles that one thread runs; null where nothing is to be done.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;

@@ -24,23 +24,26 @@ HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
   for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
-  const uint32_t* a = tile.a;
   const uint32_t* b = tile.b;
+  const size_t row = tile.a_row;
   for (size_t first = 0; first < tile.units; first += kChunk) {
     const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
+    // Three rows from each pointer: addresses that an instruction can make of few registers.
+    const uint32_t* a[(kRows + 2) / 3];
+#pragma GCC unroll 6
+    for (size_t i = 0; i < (kRows + 2) / 3; ++i) a[i] = tile.chunk(first / kChunk) + 3 * i * row;
     for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
       __m512i bs[kVectors];
 #pragma GCC unroll 2
       for (size_t v = 0; v < kVectors; ++v) bs[v] = _mm512_loadu_si512(b + v * 16);
 #pragma GCC unroll 16
       for (size_t r = 0; r < kRows; ++r) {
-        const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r * kChunk + u]));
+        const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r / 3][r % 3 * row + u]));
 #pragma GCC unroll 2
         for (size_t v = 0; v < kVectors; ++v)
           sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], as, bs[v]);
       }
     }
-    a += kRows * kChunk;
   }
   auto* out = static_cast<int32_t*>(tile.sums);
 #pragma GCC unroll 16
