@@ -55,6 +55,10 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
       HOLOGRAM_CHECK(pass(header.table_offset, table_end));
       table_passed = true;
     }
+    // What lies in a section is read in place, as numbers.
+    if (entry.offset % kAlignment != 0)
+      return fail(ErrorCode::corrupt, "section {} does not begin at a multiple of {} bytes",
+                  static_cast<uint32_t>(entry.kind), kAlignment);
     const uint64_t limit = table_passed ? header.file_size : header.table_offset;
     if (entry.offset > limit || entry.size > limit - entry.offset)
       return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
@@ -80,6 +84,10 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
 
 Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const OpenOptions& options) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0)
+    return fail(ErrorCode::invalid_argument,
+                "the archive's bytes do not lie at a multiple of {}: copy them to memory that does",
+                kAlignment);
   HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(bytes));
   Archive archive;
   archive.owner_ = std::move(owner);

@@ -326,6 +326,29 @@ TEST(Archive, LetsOnlyPartsOfAConcatLieInIt) {
   });
 }
 
+// Of an archive with one section, its hashes mended.
+void change_entry(std::span<std::byte> bytes, const std::function<void(Entry&)>& change) {
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  Entry entry;
+  std::memcpy(&entry, bytes.data() + header.table_offset, sizeof(entry));
+  change(entry);
+  entry.hash = archive::section_hash(bytes.subspan(entry.offset, entry.size));
+  std::memcpy(bytes.data() + header.table_offset, &entry, sizeof(entry));
+  header.table_hash = hash128(std::as_bytes(std::span(&entry, 1)));
+  header.hash = archive::header_hash(header);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+}
+
+TEST(Archive, RefusesMemoryThatLiesAskew) {
+  const std::vector<std::byte> bytes = archive::write_kernels({});
+  auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(bytes.size() + 8));
+  std::ranges::copy(bytes, owner->data() + 8);
+  const auto opened = archive::Archive::open({owner->data() + 8, bytes.size()}, owner);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), ErrorCode::invalid_argument);
+}
+
 // Plans inside plans that share their parts: few bytes, endless to walk.
 TEST(Archive, RefusesPlansThatUnfoldWithoutEnd) {
   flatbuffers::FlatBufferBuilder builder;
@@ -343,15 +366,7 @@ TEST(Archive, RefusesPlansThatUnfoldWithoutEnd) {
   builder.Finish(archive::CreateModel(builder, 0, plan));
   std::vector<std::byte> bytes = archive::write_kernels(
       std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
-  Header header;
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  Entry entry;
-  std::memcpy(&entry, bytes.data() + header.table_offset, sizeof(entry));
-  entry.kind = archive::SectionKind::plan;
-  std::memcpy(bytes.data() + header.table_offset, &entry, sizeof(entry));
-  header.table_hash = hash128(std::as_bytes(std::span(&entry, 1)));
-  header.hash = archive::header_hash(header);
-  std::memcpy(bytes.data(), &header, sizeof(header));
+  change_entry(bytes, [](Entry& entry) { entry.kind = archive::SectionKind::plan; });
   expect_refused(bytes, "a plan that unfolds");
 }
 
