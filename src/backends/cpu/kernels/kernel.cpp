@@ -5,6 +5,7 @@
 
 #include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/convert.h"
+#include "backends/cpu/kernels/converted_memory.h"
 
 namespace hologram::kernels {
 
@@ -82,26 +83,6 @@ constexpr size_t kMaxOperands = 32;
 
 bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
 
-// Outputs of half type become f32 scratch; the rest goes to the real memory.
-class WideningMemory : public KernelMemory {
- public:
-  explicit WideningMemory(KernelContext& context) : context_(context) {}
-  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
-    if (!is_half(context_.output_type(index))) return context_.output(index, dims);
-    Tensor tensor{dtype, dims};
-    HOLOGRAM_TRY(tensor.data, context_.memory().scratch(tensor.bytes()));
-    return tensor;
-  }
-  Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
-  std::shared_ptr<std::vector<Value>> sequence() override { return context_.memory().sequence(); }
-  Result<Tensor> element(DType dtype, const Dims& dims) override {
-    return context_.memory().element(dtype, dims);
-  }
-
- private:
-  KernelContext& context_;
-};
-
 Status run_widened(const Kernel& kernel, KernelContext& context) {
   std::array<Value, kMaxOperands> inputs, outputs;
   std::array<DType, kMaxOperands> types;
@@ -118,13 +99,13 @@ Status run_widened(const Kernel& kernel, KernelContext& context) {
   }
   for (size_t i = 0; i < context.output_count(); ++i)
     types[i] = is_half(context.output_type(i)) ? DType::f32 : context.output_type(i);
-  WideningMemory memory(context);
+  ConvertedMemory memory(context);
   KernelContext inner(
       {inputs.data(), context.input_count()}, {outputs.data(), context.output_count()},
       {types.data(), context.output_count()}, context.attributes(), memory, context.threads());
   HOLOGRAM_CHECK(kernel.run(inner));
   for (size_t i = 0; i < context.output_count(); ++i) {
-    if (!is_half(context.output_type(i))) continue;
+    if (!is_half(context.output_type(i)) || !outputs[i].is_tensor()) continue;
     HOLOGRAM_TRY(Tensor narrow, context.output(i, outputs[i].tensor.dims));
     convert_float_to_half(outputs[i].tensor, narrow);
   }

@@ -1,29 +1,10 @@
 #include "backends/cpu/kernels/unpacked.h"
 
 #include "backends/cpu/kernels/convert.h"
+#include "backends/cpu/kernels/converted_memory.h"
 
 namespace hologram::kernels {
 namespace {
-
-// Outputs of packed type become bytes in scratch; the rest goes to the real memory.
-class UnpackedMemory : public KernelMemory {
- public:
-  explicit UnpackedMemory(KernelContext& context) : context_(context) {}
-  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
-    if (!is_packed(context_.output_type(index))) return context_.output(index, dims);
-    Tensor tensor{dtype, dims};
-    HOLOGRAM_TRY(tensor.data, context_.memory().scratch(tensor.bytes()));
-    return tensor;
-  }
-  Result<std::byte*> scratch(size_t bytes) override { return context_.memory().scratch(bytes); }
-  std::shared_ptr<std::vector<Value>> sequence() override { return context_.memory().sequence(); }
-  Result<Tensor> element(DType dtype, const Dims& dims) override {
-    return context_.memory().element(dtype, dims);
-  }
-
- private:
-  KernelContext& context_;
-};
 
 // As many T as there are operands. A kernel does not allocate: only a Concat or Split of very many
 // tensors leaves the stack.
@@ -64,7 +45,7 @@ Status run_unpacked(KernelFunction kernel, KernelContext& context) {
   }
   for (size_t i = 0; i < output_count; ++i)
     types[i] = is_packed(context.output_type(i)) ? DType::u8 : context.output_type(i);
-  UnpackedMemory memory(context);
+  ConvertedMemory memory(context);
   KernelContext inner(inputs.span(), outputs.span(), types.span(), context.attributes(), memory,
                       context.threads());
   HOLOGRAM_CHECK(kernel(inner));
