@@ -26,23 +26,33 @@ struct BitsTile {
 struct BitsKernel {
   size_t rows;
   void (*run)(const BitsTile&);
+  // Where it takes rows of A as integers: makes one.
+  void (*pack)(const float* a, size_t k, size_t group, unsigned bits, uint32_t* to) = nullptr;
 };
 
-// A row of A as integers of 24 bits by a scale a group, each in three signed digits, for
-// instructions that multiply bytes (VNNI). For each group 8 words: scale, sum of the integers as a
-// float, -8 times the sums of the upper, middle and lower digits, three unused; then 6 words for
-// each 8 values: the upper, middle and lower digits of the even ones, and of the odd ones.
+// A row of A as integers of 24 bits by a scale a run of values, each in three signed digits, for
+// instructions that multiply bytes (VNNI). By 4 bits a run is a group of weights, by 8 bits at most
+// 128 values of one. For each run 8 words: scale, sum of the integers as a float, -8 (of 8 bits
+// -128) times the sums of the upper, middle and lower digits, three unused; then 6 words for each 8
+// values: the upper, middle and lower digits of four, and of the other four. By 4 bits these are
+// the even and the odd ones, by 8 bits the first and the last.
 inline constexpr size_t kIntegerHead = 8, kIntegerStep = 6;
-constexpr size_t integer_words(size_t k, size_t group) {
-  const size_t whole = k / group, rest = k % group;
-  return whole * (kIntegerHead + (group + 7) / 8 * kIntegerStep) +
-         (rest ? kIntegerHead + (rest + 7) / 8 * kIntegerStep : 0);
+constexpr size_t integer_run(size_t group, unsigned bits) {
+  return bits == 8 && group > 128 ? 128 : group;
 }
-void pack_integers(const float* a, size_t k, size_t group, uint32_t* to);
+constexpr size_t integer_words(size_t k, size_t group, unsigned bits) {
+  const auto words = [](size_t count, size_t run, auto of_run) {
+    return count / run * of_run(run) + (count % run ? of_run(count % run) : 0);
+  };
+  return words(k, group, [&](size_t rows) {
+    return words(rows, integer_run(group, bits),
+                 [](size_t values) { return kIntegerHead + (values + 7) / 8 * kIntegerStep; });
+  });
+}
 
 namespace detail {
-// Weights of 4 bits by rows of integers; null where the CPU lacks the instructions.
-const BitsKernel* vnni_nibbles();
+// Weights of 4 or 8 bits by rows of integers; null where the CPU lacks the instructions.
+const BitsKernel* vnni_bits();
 }  // namespace detail
 
 }  // namespace hologram::backends::dense

@@ -159,10 +159,10 @@ void run_tile(const BitsTile& t) {
   for (size_t j = 0; j < kPanelColumns; j += kStrip) kStrips[t.rows - 1](t, j);
 }
 
-// The second: of 4 bits by rows of integers, or null.
+// The second: by rows of integers, or null.
 std::pair<BitsKernel, const BitsKernel*> get_bits_kernels() {
 #if HWY_TARGET == HWY_AVX3
-  return {{kRows, &run_tile}, detail::vnni_nibbles()};
+  return {{kRows, &run_tile}, detail::vnni_bits()};
 #else
   return {{kRows, &run_tile}, nullptr};
 #endif
@@ -193,6 +193,11 @@ size_t panel_bytes(const BitsForm& form) {
   for (size_t g = 0; g < form.groups(); ++g)
     bytes += head + code_bytes(form, std::min(form.group_rows(), form.k - g * form.group_rows()));
   return bytes;
+}
+
+// Of a row of A as integers.
+size_t row_words(const BitsForm& form) {
+  return form.k == 0 ? 0 : integer_words(form.k, form.group_rows(), form.bits);
 }
 
 // In a fixed order, whatever the level: sixteen sums of every sixteenth value, then one of those.
@@ -251,15 +256,14 @@ void pack_b_bits(const BitsForm& form, const BitsWeights& w, std::byte* packed) 
 size_t gemm_bits_scratch_bytes(const GemmBits& g) {
   const size_t sums =
       g.form.zeros ? align_up(g.m * g.form.groups() * sizeof(float), kAlignment) : 0;
-  return sums + (g.form.bits == 4 && g.form.k != 0
-                     ? g.m * integer_words(g.form.k, g.form.group_rows()) * sizeof(uint32_t)
-                     : 0);
+  return sums + g.m * row_words(g.form) * sizeof(uint32_t);
 }
 
 void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
   if (g.m == 0 || g.form.n == 0) return;
   const auto [plain, by_integers] = HWY_DYNAMIC_DISPATCH(get_bits_kernels)();
-  const bool whole = g.form.bits == 4 && g.form.k != 0 && g.form.k <= kMostExact && by_integers;
+  const bool whole =
+      by_integers && g.form.k != 0 && integer_run(g.form.group_rows(), g.form.bits) <= kMostExact;
   const BitsKernel kernel = whole ? *by_integers : plain;
   const TileKernel finisher = tile_kernel();
   const size_t groups = g.form.groups(), panel = panel_bytes(g.form);
@@ -271,11 +275,12 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
         row_sums[row * groups + i] =
             sum_of(g.a + row * g.lda + first, std::min(g.form.group_rows(), g.form.k - first));
       }
-  const size_t row_words = whole ? integer_words(g.form.k, g.form.group_rows()) : 0;
+  const size_t words = row_words(g.form);
   auto* integers = reinterpret_cast<uint32_t*>(
       scratch + (row_sums ? align_up(g.m * groups * sizeof(float), kAlignment) : 0));
   for (size_t row = 0; whole && row < g.m; ++row)
-    pack_integers(g.a + row * g.lda, g.form.k, g.form.group_rows(), integers + row * row_words);
+    kernel.pack(g.a + row * g.lda, g.form.k, g.form.group_rows(), g.form.bits,
+                integers + row * words);
   const RowTiles tiles(g.m, kernel.rows);
   const auto run = [&](size_t begin, size_t end) {
     alignas(64) float sums[kMaxBitsRows * kPanelColumns];
@@ -292,8 +297,8 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
                     .bits = g.form.bits,
                     .panel = g.packed_b + p * panel,
                     .sums = sums,
-                    .integers = integers + row * row_words,
-                    .integer_row = row_words});
+                    .integers = integers + row * words,
+                    .integer_row = words});
         Tile tile;
         tile.rows = tiles.height(t);
         tile.columns = std::min(kPanelColumns, g.form.n - column);

@@ -5,8 +5,9 @@
 // The weights stay as small as they are stored until they are in registers, so that a few rows of A
 // cost what reading the codes costs. Rules of gemm.h hold: a result's bits depend neither on m, n
 // nor the number of threads. It is, group after group, scale * ((even + odd) - zero * sum of A),
-// where even and odd are chains of fused multiply-adds over every other k. By 4 bits on a CPU with
-// VNNI it is the exact sum over a group of A as integers of 24 bits of its largest value there.
+// where even and odd are chains of fused multiply-adds over every other k. On a CPU with VNNI it is
+// the exact sum over a run of A as integers of 24 bits of its largest value there; a run is a
+// group, by 8 bits at most 128 rows of one.
 //
 // packed: for each 32 columns, for each group: 32 scales, 32 zeros (where there are any), the codes
 //     8 bits: [k][32] signed bytes          4 bits: [k / 8][32] words of 8 codes, the first lowest
@@ -32,8 +33,8 @@ struct BitsForm {
   size_t groups() const { return (k + group_rows() - 1) / group_rows(); }
 };
 
-// What is packed. A code is a byte of its own, 0..255 or 0..15; a zero is a float in units of codes,
-// left out: 128 or 8, the middle of the codes.
+// What is packed. A code is a byte of its own, 0..255 or 0..15; a zero is a float in units of
+// codes, left out: 128 or 8, the middle of the codes.
 struct BitsWeights {
   const uint8_t* codes = nullptr;  // (k, column) at [k * n + column]; transposed: [column * k + k]
   bool transposed = false;

@@ -27,6 +27,9 @@ struct Trial {
         zeros.push_back(static_cast<float>(form.bits == 8 ? i % 256 : i % 16));
     a = random_values(m * (form.k + 3), 5);
     bias = random_values(form.n, 9);
+    pack();
+  }
+  void pack() {
     packed = poisoned_scratch(packed_b_bits_bytes(form));
     pack_b_bits(form,
                 {.codes = codes.data(),
@@ -62,7 +65,7 @@ std::vector<BitsForm> forms() {
   std::vector<BitsForm> all;
   for (unsigned bits : {4u, 8u})
     for (size_t group : {size_t{0}, size_t{16}, size_t{32}})
-      for (size_t k : {1, 8, 31, 96, 101})
+      for (size_t k : {1, 8, 31, 96, 101, 259})
         for (size_t n : {1, 32, 45})
           for (bool zeros : {false, true}) all.push_back({k, n, bits, group, zeros});
   return all;
@@ -109,6 +112,24 @@ TEST(GemmBits, SmallAndUndefinedValues) {
     }
     trial.bias.assign(33, 100.0f);  // a maximum with 0 may lose a NaN, a sum does not
     EXPECT_FALSE(trial.run(3, pool)[70] > 0);
+  });
+}
+
+// Of 8 bits, values are integers of a run of 128 rows: a large one leaves those of other runs
+// alone.
+TEST(GemmBits, LargeValuesAmongSmallOnes) {
+  ThreadPool pool(1);
+  for_each_level([&] {
+    Trial trial(1, {300, 33, 8, 0, false}, false);
+    for (size_t k = 0; k < 128; ++k) trial.a[k] = k == 5 ? 1e6f : 0.0f;
+    for (size_t j = 0; j < 33; ++j) trial.codes[5 * 33 + j] = 128;  // by 0
+    trial.pack();
+    const auto c = trial.run(1, pool);
+    for (size_t j = 0; j < 33; ++j) {
+      long double sum = trial.bias[j];
+      for (size_t k = 0; k < 300; ++k) sum += trial.a[k] * trial.weight(k, j);
+      EXPECT_NEAR(c[j], std::max(sum, 0.0L), 1e-4);
+    }
   });
 }
 
