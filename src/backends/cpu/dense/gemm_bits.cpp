@@ -179,6 +179,7 @@ HWY_EXPORT(get_bits_kernels);
 namespace {
 
 constexpr size_t kMostExact = size_t{1} << 20;  // rows whose integer sums fit 32 bits
+constexpr size_t kTogether = 8;                 // panels
 constexpr size_t kSmallWork = 128 * 1024;       // multiply-adds below which one thread is enough
 
 size_t panels_of(const BitsForm& form) { return (form.n + kPanelColumns - 1) / kPanelColumns; }
@@ -282,42 +283,54 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
     kernel.pack(g.a + row * g.lda, g.form.k, g.form.group_rows(), g.form.bits,
                 integers + row * words);
   const RowTiles tiles(g.m, kernel.rows);
+  const auto multiply = [&](size_t p, size_t t, float* sums) {
+    const size_t row = tiles.begin(t);
+    kernel.run({.a = g.a + row * g.lda,
+                .lda = g.lda,
+                .rows = tiles.height(t),
+                .row_sums = row_sums ? row_sums + row * groups : nullptr,
+                .k = g.form.k,
+                .group = g.form.group_rows(),
+                .groups = groups,
+                .bits = g.form.bits,
+                .panel = g.packed_b + p * panel,
+                .sums = sums,
+                .integers = integers + row * words,
+                .integer_row = words});
+  };
+  const auto finish = [&](size_t p, size_t t, float* sums) {
+    const size_t row = tiles.begin(t), column = p * kPanelColumns;
+    Tile tile;
+    tile.rows = tiles.height(t);
+    tile.columns = std::min(kPanelColumns, g.form.n - column);
+    tile.row = row;
+    tile.column = column;
+    tile.epilogue = &g.epilogue;
+    tile.offset = row * g.ldc + column;
+    tile.c = g.c + tile.offset;
+    tile.c_row = static_cast<ptrdiff_t>(g.ldc);
+    if (g.epilogue.residual) {
+      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
+      tile.residual = g.epilogue.residual + row * stride + column;
+      tile.residual_row = static_cast<ptrdiff_t>(stride);
+    }
+    finisher.finish(tile, sums, kPanelColumns);
+  };
+  // Rows of one tile read panel after panel, which the finish of each would interrupt.
+  const size_t together = tiles.tiles == 1 ? kTogether : 1;
   const auto run = [&](size_t begin, size_t end) {
-    alignas(64) float sums[kMaxBitsRows * kPanelColumns];
-    for (size_t p = begin; p < end; ++p)
+    alignas(64) float sums[kTogether][kMaxBitsRows * kPanelColumns];
+    for (size_t first = begin; first < end; first += together)
       for (size_t t = 0; t < tiles.tiles; ++t) {
-        const size_t row = tiles.begin(t), column = p * kPanelColumns;
-        kernel.run({.a = g.a + row * g.lda,
-                    .lda = g.lda,
-                    .rows = tiles.height(t),
-                    .row_sums = row_sums ? row_sums + row * groups : nullptr,
-                    .k = g.form.k,
-                    .group = g.form.group_rows(),
-                    .groups = groups,
-                    .bits = g.form.bits,
-                    .panel = g.packed_b + p * panel,
-                    .sums = sums,
-                    .integers = integers + row * words,
-                    .integer_row = words});
-        Tile tile;
-        tile.rows = tiles.height(t);
-        tile.columns = std::min(kPanelColumns, g.form.n - column);
-        tile.row = row;
-        tile.column = column;
-        tile.epilogue = &g.epilogue;
-        tile.offset = row * g.ldc + column;
-        tile.c = g.c + tile.offset;
-        tile.c_row = static_cast<ptrdiff_t>(g.ldc);
-        if (g.epilogue.residual) {
-          const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-          tile.residual = g.epilogue.residual + row * stride + column;
-          tile.residual_row = static_cast<ptrdiff_t>(stride);
-        }
-        finisher.finish(tile, sums, kPanelColumns);
+        const size_t last = std::min(first + together, end);
+        for (size_t p = first; p < last; ++p) multiply(p, t, sums[p - first]);
+        for (size_t p = first; p < last; ++p) finish(p, t, sums[p - first]);
       }
   };
   const unsigned threads = g.m * g.form.n * g.form.k < kSmallWork ? 1 : 0;
-  pool.parallel_for(panels_of(g.form), 1, run, Schedule::dynamic, threads);
+  const size_t panels = panels_of(g.form),
+               grain = panels < 8 * together * pool.size() ? 1 : together;
+  pool.parallel_for(panels, grain, run, Schedule::dynamic, threads);
 }
 
 }  // namespace hologram::backends::dense
