@@ -98,7 +98,7 @@ struct Places {
     };
     turned = take(c.x_channels_last ? 0 : s.channels * s.height * s.width);
     gathered = take(gathers(s) ? s.pixels() * s.depth() : 0);
-    edge = take(finds(s) ? s.channels : 0);
+    edge = take(finds(s) || gathers(s) ? s.channels : 0);
     result = take(c.y_channels_last ? 0 : s.filters * s.pixels() * element_size(c.output));
     product = at;
     total = at + (s.depthwise() ? depthwise_int8_scratch_bytes(c)
@@ -141,32 +141,6 @@ struct Places {
   }
 };
 
-// The bytes that the taps of every pixel see, of the channels of one group.
-void gather(const ConvInt8& c, const uint8_t* image, size_t group, uint8_t* rows,
-            ThreadPool& pool) {
-  const ConvInt8Shape& s = c.shape;
-  const size_t channels = s.channels / s.groups;
-  const auto zero = static_cast<uint8_t>(c.x_zero);
-  const auto run = [&](size_t begin, size_t end) {
-    for (size_t oy = begin; oy < end; ++oy)
-      for (size_t ox = 0; ox < s.out_width; ++ox) {
-        uint8_t* to = rows + (oy * s.out_width + ox) * s.depth();
-        for (size_t ky = 0; ky < s.kernel_height; ++ky)
-          for (size_t kx = 0; kx < s.kernel_width; ++kx, to += channels) {
-            // Beyond the edge the subtraction wraps to something large.
-            const size_t y = oy * s.stride_height + ky * s.dilation_height - s.pad_top;
-            const size_t x = ox * s.stride_width + kx * s.dilation_width - s.pad_left;
-            if (y < s.height && x < s.width)
-              std::memcpy(to, image + (y * s.width + x) * s.channels + group * channels, channels);
-            else
-              std::memset(to, zero, channels);
-          }
-      }
-  };
-  pool.parallel_for(s.out_height, 1, run, Schedule::dynamic,
-                    s.pixels() * s.depth() < kSmallWork ? 1 : 0);
-}
-
 void copy_16(uint8_t* to, const uint8_t* from) {
   uint64_t values[2];
   std::memcpy(values, from, sizeof(values));
@@ -174,9 +148,9 @@ void copy_16(uint8_t* to, const uint8_t* from) {
 }
 
 // What the taps of a pixel see, one after the other, of the channels of the group that starts at
-// `offset`. May write 15 bytes beyond.
+// `offset`; `edge` beyond the image. May write 15 bytes more unless `exact`.
 void fill_taps(const ConvInt8Shape& s, const uint8_t* image, size_t offset, const uint8_t* edge,
-               size_t pixel, uint8_t* to) {
+               size_t pixel, bool exact, uint8_t* to) {
   const size_t channels = s.channels / s.groups;
   // Beyond the edge the subtraction wraps to something large.
   const size_t top = pixel / s.out_width * s.stride_height - s.pad_top;
@@ -201,6 +175,17 @@ void fill_taps(const ConvInt8Shape& s, const uint8_t* image, size_t offset, cons
           channels);
     }
   }
+}
+
+// The same of every pixel.
+void gather(const ConvInt8Shape& s, const uint8_t* image, size_t offset, const uint8_t* edge,
+            uint8_t* rows, ThreadPool& pool) {
+  const auto run = [&](size_t begin, size_t end) {
+    for (size_t pixel = begin; pixel < end; ++pixel)
+      fill_taps(s, image, offset, edge, pixel, true, rows + pixel * s.depth());
+  };
+  pool.parallel_for(s.pixels(), s.out_width, run, Schedule::dynamic,
+                    s.pixels() * s.depth() < kSmallWork ? 1 : 0);
 }
 
 }  // namespace
@@ -257,7 +242,8 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
   const Places places(c);
   const size_t area = s.height * s.width, size = element_size(c.output);
   if (s.depthwise()) prepare_depthwise_int8(c, scratch + places.product);
-  if (Places::finds(s)) std::memset(scratch + places.edge, c.x_zero, s.channels);
+  if (Places::finds(s) || Places::gathers(s))
+    std::memset(scratch + places.edge, c.x_zero, s.channels);
   for (size_t image = 0; image < s.batch; ++image) {
     const auto* x = static_cast<const uint8_t*>(c.x) + image * s.channels * area;
     if (!c.x_channels_last) {
@@ -279,13 +265,13 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
           find_taps(s, x + offset, edge, pixel, taps);
         };
         const auto fill = [&](size_t pixel, uint8_t* line) {
-          fill_taps(s, x, offset, edge, pixel, line);
+          fill_taps(s, x, offset, edge, pixel, false, line);
         };
         const Int8Rows pieces{s.taps(), s.channels / s.groups, find, fill};
         if (Places::finds(s)) product.rows = &pieces;
         if (Places::gathers(s)) {
           auto* rows = reinterpret_cast<uint8_t*>(scratch + places.gathered);
-          gather(c, x, g, rows, pool);
+          gather(s, x, offset, edge, rows, pool);
           product.a = rows;
         }
         product.c = result + g * product.n * size;

@@ -103,7 +103,7 @@ std::vector<ConvInt8Shape> shapes() {
           shape_of(6, 33, 1, 3, 1, 1, 1),      shape_of(4, 8, 2, 3, 2, 1, 1),
           shape_of(37, 37, 37, 3, 1, 1, 1),    shape_of(3, 5, 1, 3, 1, 2, 2),
           shape_of(300, 300, 300, 2, 2, 1, 0), shape_of(64, 40, 1, 3, 1, 1, 1),
-          shape_of(128, 32, 2, 3, 2, 1, 1)};
+          shape_of(128, 32, 2, 3, 2, 1, 1),    shape_of(10, 6, 2, 9, 1, 1, 4)};
 }
 
 // Those whose bytes take shorter ways: images read in place, depthwise by four taps in blocks of 64
