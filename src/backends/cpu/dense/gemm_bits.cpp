@@ -179,7 +179,7 @@ HWY_EXPORT(get_bits_kernels);
 namespace {
 
 constexpr size_t kMostExact = size_t{1} << 20;  // rows whose integer sums fit 32 bits
-constexpr size_t kTogether = 8;                 // panels
+constexpr size_t kTogether = 16;                // panels
 constexpr size_t kSmallWork = 128 * 1024;       // multiply-adds below which one thread is enough
 
 size_t panels_of(const BitsForm& form) { return (form.n + kPanelColumns - 1) / kPanelColumns; }
@@ -329,7 +329,7 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
   };
   const unsigned threads = g.m * g.form.n * g.form.k < kSmallWork ? 1 : 0;
   const size_t panels = panels_of(g.form),
-               grain = panels < 8 * together * pool.size() ? 1 : together;
+               grain = panels < 4 * together * pool.size() ? 1 : together;
   pool.parallel_for(panels, grain, run, Schedule::dynamic, threads);
 }
 
