@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 
 namespace hologram::graph {
 namespace {
@@ -26,6 +27,10 @@ Dim combine(std::string_view op, const Dim& a, const Dim& b) {
 bool is(const Dim& dim, int64_t value) { return !dim.is_symbol() && dim.value() == value; }
 bool numbers(const Dim& a, const Dim& b) { return !a.is_symbol() && !b.is_symbol(); }
 
+// The smallest integer has no positive of its own type.
+bool divides(int64_t a, int64_t b) {
+  return b != 0 && !(b == -1 && a == std::numeric_limits<int64_t>::min());
+}
 int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return q - (a % b != 0 && (a < 0) != (b < 0));
@@ -75,10 +80,13 @@ bool is_term(const Dim& dim) {
 struct Parser {
   std::string_view text;
   const SymbolBindings& bindings;
+  size_t groups = 0;
 
   std::optional<int64_t> value() {
     if (text.empty()) return std::nullopt;
     if (text[0] == '(') {
+      // A model's own name may be anything; combine() writes nothing as deep.
+      if (++groups > kLongest) return std::nullopt;
       text.remove_prefix(1);
       const auto a = value();
       if (!a || text.empty()) return std::nullopt;
@@ -100,7 +108,7 @@ struct Parser {
         case '>':
           return std::max(*a, *b);
         case '/':
-          return *b == 0 ? std::nullopt : std::optional(floor_div(*a, *b));
+          return divides(*a, *b) ? std::optional(floor_div(*a, *b)) : std::nullopt;
       }
       return std::nullopt;
     }
@@ -171,7 +179,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   return combine("*", a, b);
 }
 Dim operator/(const Dim& a, const Dim& b) {
-  if (numbers(a, b)) return b.value() == 0 ? unknown_dim() : Dim(floor_div(a.value(), b.value()));
+  if (numbers(a, b))
+    return divides(a.value(), b.value()) ? Dim(floor_div(a.value(), b.value())) : unknown_dim();
   if (is(b, 1)) return a;
   if (equal_dims(a, b)) return 1;
   if (!b.is_symbol() && b.value() > 0 && !is_unknown(a)) {

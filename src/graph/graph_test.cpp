@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "graph/dim.h"
 #include "graph/passes/dead_code.h"
 #include "graph/passes/resolve.h"
@@ -21,6 +23,8 @@ TEST(Dim, ComputesNumbersAndKeepsSymbols) {
   EXPECT_EQ(symbol("a") * symbol("b"), symbol("b") * symbol("a"));
   EXPECT_EQ(symbol("n") - symbol("n"), Dim(0));
   EXPECT_TRUE(is_unknown(unknown_dim() + Dim(1)));
+  EXPECT_TRUE(is_unknown(Dim(std::numeric_limits<int64_t>::min()) / Dim(-1)));
+  EXPECT_EQ(evaluate(Dim(std::string(1 << 20, '(')), {}), std::nullopt);  // a model's own name
   EXPECT_FALSE(equal_dims(unknown_dim(), unknown_dim()));
   EXPECT_EQ(evaluate((symbol("h") + Dim(2) - Dim(3)) / Dim(2) + Dim(1), {{"h", 224}}), 112);
   EXPECT_EQ(evaluate(ceil_div(symbol("n"), Dim(4)), {{"n", 9}}), 3);

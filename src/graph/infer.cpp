@@ -1,5 +1,6 @@
 #include "graph/infer.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace hologram::graph {
@@ -156,6 +157,20 @@ Status infer_node(Graph& graph, Node& node) {
     return check_and_type(graph, node, *entry);
   };
   return in_context(check(), [&] { return node.describe(); });
+}
+
+void InferContext::set_shape(size_t output, Shape shape) {
+  if (!wants(output)) return;
+  uint64_t count = 1;
+  bool possible = true;
+  for (const Dim& dim : shape)
+    possible =
+        possible && (dim.is_symbol() ||
+                     (dim.value() >= 0 &&
+                      !__builtin_mul_overflow(count, std::max<uint64_t>(dim.value(), 1), &count) &&
+                      count <= kernels::kMostElements));
+  if (!possible) shape = Shape(std::vector<Dim>(shape.rank(), unknown_dim()));
+  out(output).type.shape = std::move(shape);
 }
 
 Status same_shape_as_first(InferContext& c) {

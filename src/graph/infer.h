@@ -59,9 +59,9 @@ class InferContext {
     return kernels::normalise_axis(value, rank);
   }
 
-  void set_shape(size_t output, Shape shape) {
-    if (wants(output)) out(output).type.shape = std::move(shape);
-  }
+  // Numbers that no tensor can have as dimensions are left to the kernel to refuse; nothing that
+  // follows multiplies them.
+  void set_shape(size_t output, Shape shape);
   void set_dtype(size_t output, DType dtype) {
     if (wants(output)) out(output).type = ValueType::tensor(dtype, out(output).type.shape);
   }

@@ -1,5 +1,6 @@
 #include "onnx/tensor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -70,6 +71,16 @@ Status copy_typed(const TensorProto& proto, const Tensor& tensor) {
     default:
       return copy_elements<uint8_t>(proto.ints, tensor, bytes_for(tensor.dtype, count));
   }
+}
+
+// Bytes of a model that are meant as bools: all but 0 is true. Elsewhere one is 0 or 1.
+Result<Tensor> with_bools(Tensor tensor) {
+  if (tensor.dtype != DType::boolean ||
+      std::ranges::all_of(tensor.span<uint8_t>(), [](uint8_t byte) { return byte <= 1; }))
+    return tensor;
+  HOLOGRAM_TRY(Tensor bools, tensor.clone());
+  for (uint8_t& byte : bools.span<uint8_t>()) byte = byte != 0;
+  return bools;
 }
 
 Result<uint64_t> number_of(const std::map<std::string, std::string>& map, const char* key,
@@ -152,16 +163,27 @@ Result<Tensor> TensorReader::read(const TensorProto& proto) {
     HOLOGRAM_CHECK(copy_typed(proto, tensor));
     return tensor;
   };
-  return in_context(read_it(), [&] { return "tensor '" + std::string(proto.name) + "'"; });
+  return in_context(
+      [&]() -> Result<Tensor> {
+        HOLOGRAM_TRY(Tensor tensor, read_it());
+        return with_bools(std::move(tensor));
+      }(),
+      [&] { return "tensor '" + std::string(proto.name) + "'"; });
 }
 
 Result<Tensor> TensorReader::read(const SparseTensorProto& proto) {
   HOLOGRAM_TRY(Tensor values, read(proto.values));
   HOLOGRAM_TRY(Tensor indices, read(proto.indices));
+  HOLOGRAM_TRY(indices, kernels::aligned(indices));
   if (proto.dims.size() > kernels::kMaxRank || values.dtype == DType::string ||
       size_of(values.dtype) == 0)
     return fail(ErrorCode::unsupported, "sparse tensor of {}", name_of(values.dtype));
-  HOLOGRAM_TRY(Tensor dense, Tensor::allocate(values.dtype, Dims(proto.dims)));
+  // A few bytes of a file must not ask for all of the memory.
+  constexpr int64_t kMost = int64_t{1} << 28;
+  const Dims dims(proto.dims);
+  if (dims.are_possible() && dims.count() > kMost)
+    return fail(ErrorCode::resource_exhausted, "a sparse tensor of shape {}", dims.to_string());
+  HOLOGRAM_TRY(Tensor dense, Tensor::allocate(values.dtype, dims));
   std::memset(dense.data, 0, dense.bytes());
   const Dims strides = dense.dims.strides();
   const bool linear = indices.dims.rank() == 1;
@@ -203,13 +225,17 @@ Result<ValueType> read_type(const TypeProto& proto) {
         return fail(ErrorCode::unsupported, "rank {}; at most {}", proto.shape->size(),
                     kernels::kMaxRank);
       std::vector<Dim> dims;
+      Dims numbers;
       for (const DimProto& dim : *proto.shape) {
+        if (dim.value && *dim.value > 0) numbers.push_back(*dim.value);
         if (dim.value && *dim.value >= 0)
           dims.emplace_back(*dim.value);
         else
           dims.emplace_back(std::string(dim.symbol.empty() ? "?" : dim.symbol));
       }
       type.shape = Shape(std::move(dims));
+      if (!numbers.are_possible())
+        return fail(ErrorCode::corrupt, "impossible shape {}", type.shape->to_string());
       return type;
     }
     case TypeProto::Kind::sequence:

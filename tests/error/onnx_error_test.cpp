@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include "compiler/compile.h"
 #include "onnx/model.h"
@@ -212,6 +213,19 @@ TEST_F(OnnxErrors, ImpossibleShapes) {
         ErrorCode::unsupported, HasSubstr("a result of rank 2147483648; at most 16"));
   refused(reshape({-1, -1}), ErrorCode::shape_mismatch, HasSubstr("more than one dimension of -1"));
   refused(reshape({-5, 1}), ErrorCode::shape_mismatch, HasSubstr("dimension -5"));
+}
+
+TEST_F(OnnxErrors, ShapesThatNoTensorHas) {
+  const auto input = [](const std::vector<int64_t>& dims) {
+    return model(graph_text({{node({"Relu", {"x"}, {"y"}})},
+                             {value("x", kFloat, dims)},
+                             {value("y", kFloat, {-99})},
+                             {}}));
+  };
+  refused(input({int64_t{1} << 40, int64_t{1} << 40}), ErrorCode::corrupt,
+          HasSubstr("impossible shape [1099511627776, 1099511627776]"));
+  refused(input({std::numeric_limits<int64_t>::max()}), ErrorCode::corrupt,
+          HasSubstr("impossible shape"));
 }
 
 TEST_F(OnnxErrors, WeightsThatAreCutOrLie) {

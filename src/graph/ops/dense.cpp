@@ -40,7 +40,7 @@ Status conv(InferContext& c) {
   }
   const bool from_blocks = c.integer("blocked_input") != 0;
   const Shape x =
-      from_blocks ? plain(*c.shape(0), weights[1] * c.integer("group", 1)) : *c.shape(0);
+      from_blocks ? plain(*c.shape(0), Dim(weights[1]) * Dim(c.integer("group", 1))) : *c.shape(0);
   if (x.rank() != weights.size())
     return fail(ErrorCode::shape_mismatch, "input {} and weights of {} axes", x.to_string(),
                 weights.size());

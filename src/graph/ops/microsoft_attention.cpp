@@ -1,5 +1,6 @@
 // com.microsoft: Attention, QAttention, MultiHeadAttention and RotaryEmbedding, on the standard's
 // Attention and RotaryEmbedding.
+#include <algorithm>
 #include <limits>
 
 #include "graph/infer.h"
@@ -80,7 +81,9 @@ Result<Values> self_attention(ComposeContext& c, ValueId projected, int64_t widt
   const auto given = a.integers("qkv_hidden_sizes");
   std::vector<int64_t> sizes(given.begin(), given.end());
   if (sizes.empty()) sizes.assign(3, width / 3);
-  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != width)
+  const auto outside = [&](int64_t size) { return size < 0 || size > width; };
+  if (sizes.size() != 3 || std::ranges::any_of(sizes, outside) ||
+      sizes[0] + sizes[1] + sizes[2] != width)
     return fail(ErrorCode::shape_mismatch, "qkv_hidden_sizes do not add up to {} columns", width);
   NodeBuilder parts = c.op("Split");
   parts.input(projected).input(w.list(sizes)).attribute("axis", -1).outputs(3);

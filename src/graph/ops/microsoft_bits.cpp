@@ -13,7 +13,9 @@ Status matmul_bits(InferContext& c) {
   const int64_t n = c.integer("N"), k = c.integer("K");
   if (bits != 2 && bits != 4 && bits != 8)
     return fail(ErrorCode::unsupported, "weights of {} bits; supported: 2, 4, 8", bits);
-  if (block < 16 || (block & (block - 1)) != 0 || n < 1 || k < 1)
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (block < 16 || block > kMost || (block & (block - 1)) != 0 || n < 1 || n > kMost || k < 1 ||
+      k > kMost)
     return fail(ErrorCode::invalid_argument,
                 "block_size {}, N {}, K {}; a power of 2 from 16 on, and positive sizes", block, n,
                 k);

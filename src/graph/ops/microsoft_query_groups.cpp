@@ -61,7 +61,7 @@ class GroupQueries {
                     attributes().integer(name));
     if (c_.has(k_scale) || c_.has(v_scale))
       return fail(ErrorCode::unsupported, "k_scale and v_scale (quantised caches)");
-    if (heads_ < 1 || groups_ < 1 || heads_ % groups_ != 0)
+    if (heads_ < 1 || heads_ > (1 << 20) || groups_ < 1 || heads_ % groups_ != 0)
       return fail(ErrorCode::invalid_argument,
                   "num_heads {} and kv_num_heads {}; the first is a multiple of the second", heads_,
                   groups_);

@@ -21,7 +21,7 @@ Dim slice_count(const Dim& size, int64_t start, int64_t end, int64_t step) {
   if (start >= 0 && end >= kEnd) {
     count = start == 0 ? size : larger(size - start, 0);
   } else if (start >= 0 && end < 0) {
-    count = larger(size - (start - end), 0);
+    count = larger(size - (Dim(start) - Dim(end)), 0);
   } else if (start >= 0) {
     if (end <= start) return 0;
     count = start == 0 ? smaller(size, end) : larger(smaller(size, end) - start, 0);
@@ -121,15 +121,16 @@ Status split(InferContext& c) {
     } else if (c.has(1) || size.is_symbol()) {
       dims[axis] = count == 1 && !c.has(1) ? size : unknown_dim();
     } else {
-      const int64_t part =
-          std::clamp<int64_t>(size.value() - at, 0, (size.value() + count - 1) / count);
+      const int64_t part = std::clamp<int64_t>(size.value() - at, 0,
+                                               size.value() / count + (size.value() % count != 0));
       dims[axis] = part;
     }
     if (!dims[axis].is_symbol() && dims[axis].value() < 0)
       return fail(ErrorCode::invalid_argument, "a part of {} elements", dims[axis].value());
     if (!dims[axis].is_symbol()) {
       const int64_t begin = at;
-      at += dims[axis].value();
+      if (__builtin_add_overflow(at, dims[axis].value(), &at))
+        return fail(ErrorCode::invalid_argument, "parts of more elements than there can be");
       if (contents && at <= static_cast<int64_t>(contents->size()))
         c.set_contents(i, {contents->begin() + begin, contents->begin() + at});
     }

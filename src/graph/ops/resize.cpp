@@ -12,8 +12,10 @@ constexpr TypeSet kResized = kNumbers | kStrings | kBool | kComplex;
 // floor(dim * scale): as the kernel computes it.
 Dim scaled(const Dim& dim, float scale) {
   const double factor = static_cast<double>(scale);
-  if (!dim.is_symbol())
-    return static_cast<int64_t>(std::floor(static_cast<double>(dim.value()) * factor));
+  if (!dim.is_symbol()) {
+    const double size = std::floor(static_cast<double>(dim.value()) * factor);
+    return size < 1e12 ? Dim(static_cast<int64_t>(size)) : unknown_dim();  // the kernel refuses it
+  }
   if (factor == std::floor(factor) && factor < 1e9) return dim * Dim(static_cast<int64_t>(factor));
   return unknown_dim();
 }

@@ -26,6 +26,9 @@ Status scalar_output(InferContext& c) {
 
 // The type that the attribute `type` of Optional names, written by ValueType::to_string().
 Result<ValueType> read_type_text(std::string_view text) {
+  constexpr size_t kLongest = 1024;  // each level of nesting is a call
+  if (text.size() > kLongest)
+    return fail(ErrorCode::corrupt, "attribute 'type' is a text of {} bytes", text.size());
   for (auto [prefix, make] : {std::pair{std::string_view("seq("), &ValueType::sequence},
                               {"optional(", &ValueType::optional}})
     if (text.starts_with(prefix) && text.ends_with(')')) {

@@ -51,7 +51,7 @@ Status tf_idf(InferContext& c) {
   if (in->rank() != 1 && in->rank() != 2)
     return fail(ErrorCode::shape_mismatch, "input {}; [C] or [N, C] expected", in->to_string());
   std::vector<Dim> dims(in->begin(), in->end() - 1);
-  dims.push_back(*std::max_element(indexes.begin(), indexes.end()) + 1);
+  dims.push_back(Dim(*std::max_element(indexes.begin(), indexes.end())) + 1);
   c.set_shape(0, Shape(std::move(dims)));
   return {};
 }
