@@ -9,7 +9,7 @@ constexpr uint32_t kNone = 0xffffffff;
 constexpr size_t kMaxRank = 16;
 constexpr int kMaxDepth = 64;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 56;
-constexpr uint64_t kMaxElements = uint64_t{1} << 48;
+constexpr uint64_t kMaxElements = uint64_t{1} << 48, kMaxWithoutElements = uint64_t{1} << 28;
 
 template <typename V>
 size_t length(const V* vector) {
@@ -190,6 +190,7 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
           count > kMaxElements)
         return bad("a constant of impossible shape");
     }
+    if (empty && count > kMaxWithoutElements) return bad("a constant of impossible shape");
     if (empty) count = 0;
     if (*dtype == DType::string) {
       if (length(constant->strings()) != count) return bad("a constant without its strings");

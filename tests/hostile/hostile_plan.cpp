@@ -132,13 +132,23 @@ OneStep Draw::step(const Operator& entry, bool with_attributes) {
 }
 
 int64_t Draw::integer() {
-  if (chance(3)) return chance(50) ? INT64_MAX : INT64_MIN;
-  if (chance(3)) return int64_t{1} << below(62);
+  // What sums, products, negations and casts to narrower types overflow with.
+  static constexpr int64_t kNasty[] = {INT64_MAX,           INT64_MIN,
+                                       INT64_MAX - 1,       INT64_MIN + 1,
+                                       int64_t{1} << 62,    int64_t{1} << 48,
+                                       int64_t{1} << 40,    int64_t{1} << 32,
+                                       int64_t{1} << 31,    (int64_t{1} << 31) - 1,
+                                       int64_t{1} << 30,    int64_t{1} << 28,
+                                       int64_t{1} << 20,    65536,
+                                       -(int64_t{1} << 31), -(int64_t{1} << 40)};
+  if (chance(4)) return kNasty[below(std::size(kNasty))];
+  if (chance(2)) return int64_t{1} << below(62);
   return below(100) < 60 ? below(4) : below(12) - 4;
 }
 double Draw::number() {
-  if (chance(5)) return chance(50) ? NAN : INFINITY;
-  if (chance(5)) return chance(50) ? 1e30 : -1e300;
+  static constexpr double kNasty[] = {NAN,    INFINITY, -INFINITY, 1e30, -1e300, 1e-300,
+                                      0x1p31, 0x1p63,   -0x1p63,   1e10, -1e6,   -0.0};
+  if (chance(10)) return kNasty[below(std::size(kNasty))];
   return static_cast<double>(below(17) - 6) / 4;
 }
 std::string Draw::text() {
@@ -265,9 +275,11 @@ Dims Draw::dims() {
   const int64_t rank = chance(80) ? 1 + below(4) : below(7);
   for (int64_t i = 0; i < rank; ++i) result.push_back(chance(90) ? 1 + below(4) : below(20));
   // No elements, and all the same dimensions that nobody can walk through.
-  if (rank > 1 && chance(3)) {
-    const int64_t empty = below(rank);
-    for (int64_t i = 0; i < rank; ++i) result[i] = i == empty ? 0 : int64_t{1} << below(48 / rank);
+  if (rank > 1 && chance(4)) {
+    const int64_t empty = below(rank), large = below(rank);
+    result[large] = int64_t{1} << below(chance(50) ? 27 : 21);
+    result[empty] = 0;
+    if (!result.are_possible()) result[large] = 1 << 8;
   }
   return result;
 }
@@ -315,7 +327,7 @@ std::vector<Value> Draw::values(const OneStep& step) {
     Dims other = common;
     if (other.rank() > 0 && chance(50)) {
       other[below(static_cast<int64_t>(other.rank()))] = 1 + below(3);
-      return other;
+      return other.count() <= 1 << 20 ? other : common;  // it may have been the one that was 0
     }
     return chance(40) ? Dims{below(6)} : dims();
   };

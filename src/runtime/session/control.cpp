@@ -13,7 +13,7 @@ using kernels::Value;
 Result<bool> condition(const Value& value) {
   if (!value.is_tensor() || value.tensor.dtype != DType::boolean || value.tensor.count() != 1)
     return fail(ErrorCode::shape_mismatch, "a condition must be one bool");
-  return *value.tensor.as<bool>();
+  return *value.tensor.as<uint8_t>() != 0;
 }
 
 Status run_if(Frame& frame, const LoadedStep& step, RunContext& context) {

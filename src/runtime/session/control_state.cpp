@@ -25,13 +25,14 @@ bool is_free(const std::shared_ptr<T>& block) {
 Result<Tensor> empty_strings(const std::shared_ptr<std::vector<std::string>>& list,
                              const Dims& dims) {
   const auto count = static_cast<size_t>(dims.count());
-  if (count > (size_t{1} << 32))
-    return fail(ErrorCode::resource_exhausted, "a tensor of strings of shape {} is too large",
-                dims.to_string());
-  if (list->size() < count) list->resize(count);
+  if (list->size() < count) {
+    HOLOGRAM_CHECK(kernels::check_strings(dims.count()));
+    list->reserve(count);
+    list->resize(count);
+  }
   for (size_t i = 0; i < count; ++i) (*list)[i].clear();
   Tensor tensor{DType::string, dims};
-  tensor.data = reinterpret_cast<std::byte*>(list->data());
+  tensor.data = list->empty() ? kernels::no_elements() : reinterpret_cast<std::byte*>(list->data());
   tensor.owner = list;
   return tensor;
 }
@@ -111,7 +112,10 @@ Status Stack::add(const Value& value) {
   dims_ = value.tensor.dims;
   if (dtype_ == DType::string) {
     const size_t size = value.tensor.strings().size();
-    if (strings_.size() < (count_ + 1) * size) strings_.resize((count_ + 1) * size);
+    const size_t needed = (count_ + 1) * size;
+    if (strings_.capacity() < needed)  // it doubles
+      HOLOGRAM_CHECK(kernels::check_strings(static_cast<int64_t>(2 * needed)));
+    if (strings_.size() < needed) strings_.resize(needed);
     kernels::copy_elements(value.tensor, part(count_));
   } else {
     const size_t size = value.tensor.bytes(), used = count_ * size;

@@ -176,7 +176,7 @@ Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
   if (value.storage == archive::Storage::arena) {
     const Place& place = layout_->places[id];
     if (place.size == bytes) {
-      tensor.data = arena_.data() + place.offset;
+      tensor.data = bytes > 0 ? arena_.data() + place.offset : kernels::no_elements();
       return tensor;
     }
     if (plan_->layout < 0)
@@ -222,6 +222,7 @@ Status Frame::run_program(const LoadedStep& step, RunContext& context) {
     operands_.push_back(values_[id].tensor);
     HOLOGRAM_TRY(dims, kernels::broadcast_dims(dims, values_[id].tensor.dims));
   }
+  HOLOGRAM_CHECK(kernels::check_dims(dims));
   const size_t inputs = operands_.size();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     HOLOGRAM_TRY(Tensor out, allocate(step.outputs[i], step.output_types[i], dims));

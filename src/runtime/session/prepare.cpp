@@ -23,7 +23,8 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive, Thread
       HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, copy(c->strings())));
     } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
       // Kernels never write to an input; the map is read-only.
-      tensor.data = const_cast<std::byte*>(archive.constants().data()) + c->offset();
+      tensor.data = c->size() > 0 ? const_cast<std::byte*>(archive.constants().data()) + c->offset()
+                                  : kernels::no_elements();
       const std::span<const std::byte> bytes(tensor.data, c->size());
       if (tensor.dtype == DType::boolean)
         HOLOGRAM_CHECK(archive.verify(bytes, threads, archive::Reading::whole));

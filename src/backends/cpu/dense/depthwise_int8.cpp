@@ -54,10 +54,11 @@ void depthwise_pixel(const DepthwisePixel& p) {
     hn::StoreU(hn::RearrangeToOddPlusEven(sum, other), d32, p.sums + (c - p.first));
   }
   for (; c < p.last; ++c) {
-    int32_t sum = 0;
+    uint32_t sum = 0;  // wraps, as the vectors' do
     for (size_t t = 0; t < p.taps; ++t)
-      sum += (p.x[t][c] ^ p.flip) * p.w[(t / 2 * p.channels + c) * 2 + t % 2];
-    p.sums[c - p.first] = sum;
+      sum +=
+          static_cast<uint32_t>((p.x[t][c] ^ p.flip) * p.w[(t / 2 * p.channels + c) * 2 + t % 2]);
+    p.sums[c - p.first] = static_cast<int32_t>(sum);
   }
 }
 
@@ -186,7 +187,9 @@ void prepare_depthwise_int8(const ConvInt8& c, std::byte* scratch) {
       const int32_t w0 = first[f] - zero, w1 = two ? second[f] - zero : 0;
       weights[2 * f] = static_cast<int16_t>(w0);
       weights[2 * f + 1] = static_cast<int16_t>(w1);
-      base[f] -= x_zero * (w0 + w1);
+      base[f] =
+          static_cast<int32_t>(static_cast<uint32_t>(base[f]) -
+                               static_cast<uint32_t>(x_zero) * static_cast<uint32_t>(w0 + w1));
     }
   }
   for (size_t f = 0; f < s.channels; ++f) {

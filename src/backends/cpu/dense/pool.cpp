@@ -22,19 +22,15 @@ struct Window {
 inline Window window(size_t out, size_t in, size_t kernel, size_t stride, size_t dilation,
                      size_t pad, size_t pad_after) {
   const ptrdiff_t start = static_cast<ptrdiff_t>(out * stride) - static_cast<ptrdiff_t>(pad);
-  Window w{kernel, kernel, 0, 0};
-  for (size_t k = 0; k < kernel; ++k) {
-    const ptrdiff_t at = start + static_cast<ptrdiff_t>(k * dilation);
-    if (at < static_cast<ptrdiff_t>(in + pad_after)) ++w.padded;
-    if (at < 0 || at >= static_cast<ptrdiff_t>(in)) continue;
-    if (w.first == kernel) {
-      w.first = k;
-      w.at = static_cast<size_t>(at);
-    }
-    w.end = k + 1;
-  }
-  if (w.first == kernel) w.end = kernel;
-  return w;
+  // Kernel positions before input `place`. Not counted one by one: a plan may name any kernel.
+  const auto before = [&](size_t place) -> size_t {
+    const ptrdiff_t distance = static_cast<ptrdiff_t>(place) - start;
+    return distance <= 0 ? 0 : std::min(kernel, static_cast<size_t>(distance - 1) / dilation + 1);
+  };
+  const size_t first = before(0), end = before(in), padded = before(in + pad_after);
+  if (first >= end) return {kernel, kernel, 0, padded};
+  const ptrdiff_t at = start + static_cast<ptrdiff_t>(first * dilation);
+  return {first, end, static_cast<size_t>(at), padded};
 }
 }  // namespace hologram::backends::dense
 #endif

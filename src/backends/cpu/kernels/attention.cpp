@@ -52,7 +52,10 @@ Result<Sizes> sizes_of(const KernelContext& c) {
   s.batch = q[0];
   s.heads = rank == 4 ? q[1] : c.integer("q_num_heads");
   s.kv_heads = rank == 4 ? k[1] : c.integer("kv_num_heads");
-  if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0)
+  // Without elements in a head nothing else bounds what an attribute says.
+  constexpr int64_t kMostHeads = 1 << 14;
+  if (s.heads < 1 || s.kv_heads < 1 || s.heads % s.kv_heads != 0 ||
+      (rank == 3 && s.heads > kMostHeads))
     return fail(ErrorCode::shape_mismatch, "{} heads of Q and {} of K and V", s.heads, s.kv_heads);
   s.rows = q[rank - 2];
   s.keys = k[rank - 2];
@@ -106,6 +109,7 @@ Result<Heads<T>> with_past(KernelContext& c, const Sizes& s, size_t input, size_
       HOLOGRAM_TRY(joined.data, c.memory().scratch(joined.bytes()));
     }
     HOLOGRAM_CHECK(dispatch_size(own.dtype, [&]<typename E>() -> Status {
+      if (joined.count() == 0) return {};
       const Heads<E> from = heads_of(own.as<E>(), packed, s.kv_heads, s.keys, size);
       E* to = joined.as<E>();
       for (int64_t i = 0; i < s.batch * s.kv_heads; ++i) {
@@ -172,11 +176,17 @@ Result<Bias<T>> bias_of(KernelContext& c, const Sizes& s) {
   if (bias.left < -1 || bias.right < -1)
     return fail(ErrorCode::invalid_argument, "window sizes {} and {}; -1 or more", bias.left,
                 bias.right);
+  // Beyond all keys is beyond, and sums with positions stay in range.
+  bias.left = std::min(bias.left, s.rows + bias.total);
+  bias.right = std::min(bias.right, s.rows + bias.total);
   if (c.has_input(6)) {
     if (c.input(6).count() != s.batch)
       return fail(ErrorCode::shape_mismatch, "nonpad_kv_seqlen {} for a batch of {}",
                   c.input(6).dims.to_string(), s.batch);
     bias.lengths = c.input(6).as<int64_t>();
+    for (const int64_t length : c.input(6).span<int64_t>())
+      if (length < 0 || length > bias.total)
+        return fail(ErrorCode::out_of_range, "nonpad_kv_seqlen {} of {} keys", length, bias.total);
   }
   if (!c.has_input(3)) return bias;
   const Tensor& mask = c.input(3);

@@ -36,10 +36,12 @@ void update(const LinearHead& h, const float* k, const float* v, const float* de
 Status linear_attention(KernelContext& c) {
   const Dims &q = c.input(0).dims, &k = c.input(1).dims, &v = c.input(2).dims;
   const int64_t q_heads = c.integer("q_num_heads"), kv_heads = c.integer("kv_num_heads");
-  if (q_heads < 1 || kv_heads < 1 || q_heads % kv_heads != 0)
+  constexpr int64_t kMostHeads = 1 << 14;
+  if (q_heads < 1 || q_heads > kMostHeads || kv_heads < 1 || q_heads % kv_heads != 0)
     return fail(ErrorCode::invalid_argument,
-                "q_num_heads {} and kv_num_heads {}; the first is a multiple of the second",
-                q_heads, kv_heads);
+                "q_num_heads {} and kv_num_heads {}; the first is a multiple of the second and at "
+                "most {}",
+                q_heads, kv_heads, kMostHeads);
   if (q.rank() != 3 || k.rank() != 3 || v.rank() != 3 || k[0] != q[0] || v[0] != q[0] ||
       k[1] != q[1] || v[1] != q[1] || q[2] % q_heads != 0 || k[2] % kv_heads != 0 ||
       v[2] % kv_heads != 0 || q[2] / q_heads != k[2] / kv_heads)
@@ -76,6 +78,7 @@ Status linear_attention(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "past_state {}; {} expected",
                 c.input(3).dims.to_string(), state_dims.to_string());
 
+  HOLOGRAM_CHECK(check_dims(state_dims));
   HOLOGRAM_TRY(Tensor out, c.output(0, {batch, h.tokens, q_heads * h.v_size}));
   float* states;
   if (c.wants_output(1)) {
@@ -93,6 +96,7 @@ Status linear_attention(KernelContext& c) {
   float scale = static_cast<float>(c.number("scale", 0));
   if (scale == 0) scale = h.k_size > 0 ? 1 / std::sqrt(static_cast<float>(h.k_size)) : 1;
 
+  if (state_dims.count() == 0 && out.count() == 0) return {};
   const int64_t shared = q_heads / kv_heads;
   c.threads().parallel_for(batch * kv_heads, 1, [&](size_t begin, size_t end) {
     for (size_t part = begin; part < end; ++part) {

@@ -34,6 +34,7 @@ Status rotary_embedding(KernelContext& c) {
         return fail(ErrorCode::out_of_range, "position {} of a cache of {}", position, cos[0]);
   }
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  if (y.count() == 0) return {};
   const bool interleaved = c.integer("interleaved") != 0;
   const int64_t step = interleaved ? 2 : 1, other = interleaved ? 1 : half;
   c.threads().parallel_for(batch * tokens * heads, 64, [&](size_t begin, size_t end) {

@@ -312,6 +312,16 @@ Status bit_cast(KernelContext& c) {
   if (from == DType::string || bits_of(from) != bits_of(to))
     return fail(ErrorCode::type_mismatch, "the bits of {} are not those of {}", name_of(from),
                 name_of(to));
+  // Other bytes are no bool: reading them as one is undefined.
+  if (to == DType::boolean && from != DType::boolean)
+    for (const uint8_t byte : c.input(0).span<uint8_t>())
+      if (byte > 1)
+        return fail(ErrorCode::out_of_range, "the bits of {} are those of no bool", byte);
+  // Other bytes are no bool: reading them as one is undefined.
+  if (to == DType::boolean && from != DType::boolean)
+    for (const uint8_t byte : c.input(0).span<uint8_t>())
+      if (byte > 1)
+        return fail(ErrorCode::out_of_range, "the bits of {} are those of no bool", byte);
   return c.reshape_output(0, c.input(0), c.input(0).dims);
 }
 

@@ -36,6 +36,14 @@ backends::dense::ConvShape dense_conv_shape(const Window& w, const Dims& in, con
           .groups = static_cast<size_t>(groups)};
 }
 
+bool fits_dense_conv(const Window& w, int64_t channels) {
+  Dims extent = {channels};
+  for (size_t i = 0; i < w.size.rank(); ++i)
+    extent.push_back(w.input[i] + w.output[i] + w.pad_begin[i] + w.pad_end[i] +
+                     (w.size[i] - 1) * w.dilation[i]);
+  return extent.count() <= (int64_t{1} << 44);
+}
+
 Status check_bias(const KernelContext& c, size_t input, int64_t channels) {
   if (c.has_input(input) && c.input(input).count() != channels)
     return fail(ErrorCode::shape_mismatch, "bias {} for {} channels",
@@ -109,7 +117,7 @@ Status conv(KernelContext& c) {
   const size_t rank = x.dims.rank();
   const int64_t groups = c.integer("group", 1);
   if (rank < 3 || weights.dims.rank() != rank || groups < 1 || weights.dims[0] % groups != 0 ||
-      weights.dims[1] * groups != x.dims[1])
+      x.dims[1] % groups != 0 || weights.dims[1] != x.dims[1] / groups)
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), weights.dims.to_string(), groups);
   HOLOGRAM_CHECK(check_kernel_shape(c, weights.dims));
@@ -119,7 +127,8 @@ Status conv(KernelContext& c) {
   for (int64_t d : w.output) dims.push_back(d);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
   if (y.count() == 0) return {};
-  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0) return conv_dense(c, w, groups, y);
+  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0 && fits_dense_conv(w, x.dims[1]))
+    return conv_dense(c, w, groups, y);
   return dispatch_float(x.dtype, [&]<typename T>() { return conv_columns<T>(c, w, groups, y); });
 }
 

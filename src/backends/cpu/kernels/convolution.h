@@ -11,6 +11,10 @@ namespace hologram::kernels {
 backends::dense::ConvShape dense_conv_shape(const Window& w, const Dims& in, const Dims& out,
                                             int64_t groups);
 
+// Whether its memory can be counted: attributes may ask for windows that reach far beyond an image,
+// which the dense kernels copy with all its pads.
+bool fits_dense_conv(const Window& w, int64_t channels);
+
 // Whether the bias, if there is one, has a value for each of `channels`.
 Status check_bias(const KernelContext& c, size_t input, int64_t channels);
 // Whether kernel_shape, if given, is the size of the weights.

@@ -108,8 +108,9 @@ Status deform_conv(KernelContext& c) {
   const size_t rank = x.dims.rank();
   const int64_t groups = c.integer("group", 1), offset_groups = c.integer("offset_group", 1);
   if (rank < 3 || weights.dims.rank() != rank || groups < 1 || offset_groups < 1 ||
-      weights.dims[0] % groups != 0 || weights.dims[1] * groups != x.dims[1] ||
-      x.dims[1] % offset_groups != 0)
+      weights.dims[0] % groups != 0 || x.dims[1] % groups != 0 ||
+      weights.dims[1] != x.dims[1] / groups || x.dims[1] % offset_groups != 0 ||
+      offset_groups > std::max<int64_t>(1, x.dims[1]))
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups, {} of offsets",
                 x.dims.to_string(), weights.dims.to_string(), groups, offset_groups);
   HOLOGRAM_CHECK(check_kernel_shape(c, weights.dims));

@@ -92,7 +92,7 @@ Status conv_transpose(KernelContext& c) {
   const size_t rank = x.dims.rank();
   const int64_t groups = c.integer("group", 1);
   if (rank < 3 || weights.dims.rank() != rank || groups < 1 || x.dims[1] % groups != 0 ||
-      weights.dims[0] != x.dims[1])
+      groups > std::max<int64_t>(1, x.dims[1]) || weights.dims[0] != x.dims[1])
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), weights.dims.to_string(), groups);
   HOLOGRAM_CHECK(check_kernel_shape(c, weights.dims));
@@ -107,7 +107,8 @@ Status conv_transpose(KernelContext& c) {
   constexpr int64_t kMostPlaces = 1024;
   int64_t places = 1;
   for (const int64_t stride : w.stride) places = std::min(stride, kMostPlaces + 1) * places;
-  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0 && places <= kMostPlaces)
+  if (x.dtype == DType::f32 && rank <= 4 && x.count() > 0 && places <= kMostPlaces &&
+      fits_dense_conv(w, x.dims[1]))
     return transpose_dense(c, w, groups, y);
   return dispatch_float(x.dtype,
                         [&]<typename T>() { return transpose_columns<T>(c, w, groups, y); });
@@ -128,6 +129,7 @@ Status col2im(KernelContext& c) {
   Dims dims = {x.dims[0], x.dims[1] / taps};
   for (int64_t d : image) dims.push_back(d);
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  if (y.count() == 0) return {};
   return dispatch_added(x.dtype, [&]<typename T>() -> Status {
     std::fill_n(y.as<T>(), y.count(), T{});
     c.threads().parallel_for(dims[0] * dims[1], 1, [&](size_t begin, size_t end) {

@@ -15,6 +15,8 @@ namespace hologram::kernels {
 inline constexpr size_t kMaxRank = 16;
 // Beyond any memory, and bytes and byte offsets of so many still fit 64 bits.
 inline constexpr uint64_t kMostElements = uint64_t{1} << 48;
+// Nothing bounds the other dimensions of a tensor without elements but this: kernels walk them.
+inline constexpr uint64_t kMostWithoutElements = uint64_t{1} << 28;
 
 class Dims {
  public:
@@ -56,14 +58,17 @@ class Dims {
   }
 
   // Whether a tensor can have them: none negative, and those that are not 0 together at most
-  // kMostElements. Then no product of some of them leaves 64 bits; without elements they might.
+  // kMostElements, or kMostWithoutElements where one is 0. Then no product of some of them leaves
+  // 64 bits; without elements they might.
   bool are_possible() const {
-    uint64_t count = 1;
-    for (const int64_t dim : *this)
+    uint64_t count = 1, most = kMostElements;
+    for (const int64_t dim : *this) {
+      if (dim == 0) most = kMostWithoutElements;
       if (dim < 0 || __builtin_mul_overflow(count, std::max<uint64_t>(dim, 1), &count) ||
           count > kMostElements)
         return false;
-    return true;
+    }
+    return count <= most;
   }
 
   // The product of dimensions [first, last); 1 for none.

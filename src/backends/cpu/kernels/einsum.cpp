@@ -176,7 +176,7 @@ Result<Term<T>> contract(KernelContext& c, GemmScratch& scratch, const Term<T>& 
   HOLOGRAM_TRY(auto z, c.scratch<T>(batch * m * n));
   arrange(a, std::span(left, lefts), left_sizes, x.data());
   arrange(b, std::span(right, rights), right_sizes, y.data());
-  for (int64_t i = 0; i < batch; ++i)
+  for (int64_t i = 0; !z.empty() && i < batch; ++i)
     HOLOGRAM_CHECK(gemm<T>({.m = m,
                             .n = n,
                             .k = sums,

@@ -37,9 +37,18 @@ int64_t derived_rows(const View& view) { return view.row > 0 ? view.extent / vie
 
 Status check_reach(std::string_view name, const View& v, const Tensor& x, int64_t batch,
                    int64_t heads, int64_t rows, int64_t depth) {
-  const int64_t last =
-      v.offset + (batch - 1) * v.batch + (heads - 1) * v.head + (rows - 1) * v.row + depth;
-  if (last > x.count())
+  // A plan may name any numbers: none is multiplied that would leave the tensor.
+  const int64_t count = x.count(), counts[] = {batch, heads, rows};
+  if (rows == 0 && v.offset <= count) return {};
+  const int64_t strides[] = {v.batch, v.head, v.row};
+  bool inside = v.offset <= count && depth <= count && rows <= count;
+  int64_t last = inside ? v.offset + depth : 0;
+  for (size_t i = 0; inside && i < 3; ++i) {
+    if (counts[i] <= 1 || strides[i] == 0) continue;
+    inside = counts[i] - 1 <= count / strides[i];
+    if (inside) last += (counts[i] - 1) * strides[i];
+  }
+  if (!inside || last > count)
     return fail(ErrorCode::shape_mismatch, "'{}' reaches beyond {}", name, x.dims.to_string());
   return {};
 }
@@ -96,12 +105,13 @@ Status fused_attention(KernelContext& c) {
   Dims dims(c.integers("shape"));
   if (!c.attributes().has("shape")) {
     if (c.integer("merged") != 0)
-      dims = {batch, queries, heads * value_depth};
+      dims = {batch, queries, Dims{heads, value_depth}.count()};
     else if (rows_first)
       dims = {batch, queries, heads, value_depth};
     else
       dims = {batch, heads, queries, value_depth};
   }
+  HOLOGRAM_CHECK(check_dims({batch, queries, heads, value_depth}));
   if (dims.count() != batch * queries * heads * value_depth)
     return fail(ErrorCode::shape_mismatch, "{} for {} heads of {} x {}", dims.to_string(), heads,
                 queries, value_depth);

@@ -37,8 +37,9 @@ Status check_blocked(const Dims& x, int64_t channels) {
 
 Status to_blocked(KernelContext& c) {
   const Tensor& x = c.input(0);
-  if (x.dims.rank() < 3)
-    return fail(ErrorCode::shape_mismatch, "{} has no spatial axes", x.dims.to_string());
+  if (x.dims.rank() < 3 || x.dims.rank() == kMaxRank)
+    return fail(ErrorCode::shape_mismatch, "{} has no spatial axes, or too many",
+                x.dims.to_string());
   HOLOGRAM_TRY(Tensor y, c.output(0, blocked_dims(x.dims)));
   dense::to_blocked(x.dims[0], x.dims[1], x.dims.product(2, x.dims.rank()), x.as<float>(),
                     y.as<float>(), c.threads());
@@ -73,6 +74,7 @@ Status blocked_pool(KernelContext& c) {
   Dims out = {in[0], in[1]};
   for (int64_t d : w.output) out.push_back(d);
   HOLOGRAM_TRY(Tensor y, c.output(0, blocked_dims(out)));
+  if (y.count() == 0) return {};
   dense::Pool pool = dense_pool(c, w, in[0], in[1]);
   pool.kind = c.text("kind") == "max" ? dense::PoolKind::max : dense::PoolKind::average;
   pool.layout = dense::Layout::blocked;

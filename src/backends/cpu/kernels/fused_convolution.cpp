@@ -84,6 +84,10 @@ Status fused_conv(KernelContext& c) {
   if (weights.rank() < 3 || weights.rank() > 4 || groups < 1 || groups > kMost ||
       std::ranges::any_of(weights, [](int64_t d) { return d < 1 || d > kMost; }))
     return fail(ErrorCode::shape_mismatch, "weights {}", weights.to_string());
+  // Each is small enough; so must they be together, or what is computed from them wraps.
+  if (static_cast<uint64_t>(weights.count()) > c.input(1).bytes())
+    return fail(ErrorCode::shape_mismatch, "{} bytes of weights {}", c.input(1).bytes(),
+                weights.to_string());
   const int64_t channels = weights[1] * groups;
   const Dims in = blocked_in ? plain_dims(x.dims, channels) : x.dims;
   if (in.rank() != weights.rank() || in[1] != channels || weights[0] % groups != 0 ||
@@ -97,6 +101,9 @@ Status fused_conv(KernelContext& c) {
   if (y.count() == 0) return {};
   if (x.count() == 0)
     return fail(ErrorCode::shape_mismatch, "an empty input {}", x.dims.to_string());
+  if (!fits_dense_conv(w, channels))
+    return fail(ErrorCode::unsupported, "weights {} that reach far beyond the input {}",
+                weights.to_string(), x.dims.to_string());
 
   dense::Conv conv{.shape = dense_conv_shape(w, in, out, groups),
                    .input_layout = blocked_in ? dense::Layout::blocked : dense::Layout::nchw,

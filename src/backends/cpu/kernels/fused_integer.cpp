@@ -30,6 +30,9 @@ Status read_common(KernelContext& c, int64_t n, const Tensor& y, T& g, int32_t& 
     if (c.input(3).count() != n)
       return fail(ErrorCode::shape_mismatch, "zero points {}", c.input(3).dims.to_string());
     w_zeros = c.input(3).as<int32_t>();
+    for (const int32_t zero : c.input(3).span<int32_t>())
+      if (zero < -128 || zero > 255)
+        return fail(ErrorCode::out_of_range, "{} is no zero point of 8 bits", zero);
   }
   if (c.has_input(7)) {
     if (c.input(7).count() != n)
@@ -52,7 +55,10 @@ Status read_common(KernelContext& c, int64_t n, const Tensor& y, T& g, int32_t& 
              : y.dtype == DType::i8 ? dense::Int8Output::s8
                                     : dense::Int8Output::u8;
   g.output_scale = static_cast<float>(c.number("output_scale", 1));
-  g.output_zero = static_cast<int32_t>(c.integer("output_zero"));
+  const int64_t output_zero = c.integer("output_zero");
+  if (output_zero < -128 || output_zero > 255)
+    return fail(ErrorCode::out_of_range, "{} is no zero point of 8 bits", output_zero);
+  g.output_zero = static_cast<int32_t>(output_zero);
   HOLOGRAM_TRY(g.epilogue, read_epilogue(c, 5, 6, n, y.count()));
   return {};
 }
@@ -106,10 +112,8 @@ Status fused_conv_integer(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), weights.to_string(), groups);
   // Each is small enough; so must they be together, or what is computed from them wraps.
-  int64_t count = 1;
-  for (const int64_t d : weights)
-    if (__builtin_mul_overflow(count, d, &count) || count > (int64_t{1} << 40))
-      return fail(ErrorCode::resource_exhausted, "weights {}", weights.to_string());
+  if (weights.count() > (int64_t{1} << 40))
+    return fail(ErrorCode::resource_exhausted, "weights {}", weights.to_string());
   const Dims area(std::span(x.dims.begin() + 2, rank - 2));
   const Dims kernel(std::span(weights.begin() + 2, rank - 2));
   HOLOGRAM_TRY(const Window window, make_window(c, area, kernel, false));

@@ -7,6 +7,7 @@
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/kernels/fused.h"
+#include "backends/cpu/kernels/saturate.h"
 
 namespace hologram::kernels {
 
@@ -78,7 +79,7 @@ Status dynamic_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
       // A row of zeros, or one that is not finite, must not divide by 0.
       const float whole = (range.high - range.low) / 255.0f;
       scales[row] = whole > 0 ? whole : 1.0f;
-      zeros[row] = static_cast<int32_t>(
+      zeros[row] = truncated<int32_t>(
           std::nearbyint(std::min(std::max(-range.low / scales[row], 0.0f), 255.0f)));
       dense::quantize({.scale = scales[row], .zero = zeros[row]}, values, g.k,
                       bytes.data() + row * g.k);

@@ -17,6 +17,9 @@ Status constant_of_shape(KernelContext& c) {
   if (value && value->count() != 1)
     return fail(ErrorCode::shape_mismatch, "value of shape {}; one element expected",
                 value->dims.to_string());
+  if (value && value->dtype != out.dtype)
+    return fail(ErrorCode::type_mismatch, "value of type {} for a result of {}",
+                name_of(value->dtype), name_of(out.dtype));
   const int64_t total = out.count();
   if (total == 0) return {};
   if (is_packed(out.dtype)) {

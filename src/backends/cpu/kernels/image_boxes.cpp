@@ -160,12 +160,14 @@ Status roi_align(KernelContext& c) {
   const bool half = transform == "half_pixel", maximum = mode == "max";
   const double scale = c.number("spatial_scale", 1);
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
+    if (!std::isfinite(static_cast<T>(scale)))
+      return fail(ErrorCode::invalid_argument, "spatial_scale {}", scale);
     for (int64_t i = 0; i < rois.dims[0]; ++i) {
       const int64_t image = images.as<int64_t>()[i];
       if (image < 0 || image >= x.dims[0])
         return fail(ErrorCode::out_of_range, "region {} is in image {} of {}", i, image, x.dims[0]);
       for (int64_t k = 0; k < 4; ++k)
-        if (!(std::abs(static_cast<double>(rois.as<T>()[4 * i + k]) * scale) < 1e6))
+        if (!(std::abs(static_cast<double>(rois.as<T>()[4 * i + k]) * scale) < 1e5))
           return fail(ErrorCode::out_of_range, "coordinate {} of region {}",
                       static_cast<double>(rois.as<T>()[4 * i + k]), i);
     }

@@ -28,8 +28,6 @@ template <typename T>
 T reduce(Reduction reduction, T a, T b) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
     return T(reduce(reduction, static_cast<float>(a), static_cast<float>(b)));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return reduction == Reduction::add || reduction == Reduction::max ? a || b : a && b;
   } else if constexpr (std::is_integral_v<T>) {
     // Unsigned arithmetic of full width wraps without overflow, also for the narrow types.
     const uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
@@ -69,10 +67,19 @@ void combine(Reduction reduction, std::byte* to, const std::byte* from, int64_t 
   for (int64_t i = 0; i < count; ++i) out[i] = reduce(reduction, out[i], update[i]);
 }
 
+// Bools, as bytes: a caller's may be something else than 0 and 1.
+void combine_bools(Reduction reduction, std::byte* to, const std::byte* from, int64_t count) {
+  const bool any = reduction == Reduction::add || reduction == Reduction::max;
+  auto* out = reinterpret_cast<uint8_t*>(to);
+  const auto* update = reinterpret_cast<const uint8_t*>(from);
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = any ? (out[i] | update[i]) != 0 : out[i] != 0 && update[i] != 0;
+}
+
 Result<Combine> find_combine(DType type, Reduction reduction) {
   switch (type) {
     case DType::boolean:
-      return combine<bool>;
+      return combine_bools;
     case DType::f16:
       return combine<Half>;
     case DType::bf16:

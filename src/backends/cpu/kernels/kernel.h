@@ -100,6 +100,9 @@ class KernelContext {
   // Typed scratch memory, uninitialised, valid until the kernel returns.
   template <typename T>
   Result<std::span<T>> scratch(size_t count) {
+    // Also what was negative: the product below would wrap.
+    if (count > kMostElements)
+      return fail(ErrorCode::resource_exhausted, "scratch memory for {} elements", count);
     HOLOGRAM_TRY(std::byte * bytes, memory_.scratch(count * sizeof(T)));
     return std::span<T>(reinterpret_cast<T*>(bytes), count);
   }

@@ -9,6 +9,8 @@
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/gemm.h"
 #include "backends/cpu/kernels/pointwise.h"
+#include "backends/cpu/kernels/saturate.h"
+#include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
 namespace {
@@ -76,6 +78,7 @@ Status matmul(KernelContext& c) {
     return matmul_dense(c, batch, leading(a), leading(b), m, n, k, out);
   }
 
+  if (out.count() == 0) return {};
   // The offset of each operand's matrix for every matrix of the result.
   auto offset = [&](const Dims& own, int64_t index) {
     const Dims strides = own.strides();
@@ -134,7 +137,7 @@ Status gemm_kernel(KernelContext& c) {
                            c, scratch));
     T* y = out.as<T>();
     if (alpha != 1)
-      for (int64_t i = 0; i < m * n; ++i) y[i] = static_cast<T>(y[i] * static_cast<T>(alpha));
+      for (int64_t i = 0; i < m * n; ++i) y[i] = wrapping_multiply(y[i], truncated<T>(alpha));
     if (!c.has_input(2) || beta == 0) return {};
     const Tensor& bias = c.input(2);
     HOLOGRAM_TRY(const Dims joined, broadcast_dims(out.dims, bias.dims));
@@ -146,8 +149,9 @@ Status gemm_kernel(KernelContext& c) {
     const int64_t columns = rank > 0 && bias.dims.back() != 1 ? 1 : 0;
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
-        y[i * n + j] = static_cast<T>(y[i * n + j] +
-                                      static_cast<T>(beta) * bias.as<T>()[i * rows + j * columns]);
+        y[i * n + j] = wrapping_add(
+            y[i * n + j],
+            wrapping_multiply(truncated<T>(beta), bias.as<T>()[i * rows + j * columns]));
     return {};
   });
 }

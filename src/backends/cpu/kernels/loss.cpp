@@ -3,16 +3,15 @@
 #include <limits>
 #include <optional>
 
-#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 
 namespace hologram::kernels {
 namespace {
 
-Result<List<int64_t>> read_labels(const Tensor& labels, int64_t classes,
-                                  std::optional<int64_t> ignored) {
-  List<int64_t> values(static_cast<size_t>(labels.count()));
+Result<std::span<const int64_t>> read_labels(KernelContext& c, const Tensor& labels,
+                                             int64_t classes, std::optional<int64_t> ignored) {
+  HOLOGRAM_TRY(const auto values, c.scratch<int64_t>(static_cast<size_t>(labels.count())));
   HOLOGRAM_CHECK(dispatch_index(labels.dtype, [&]<typename T>() -> Status {
     for (size_t i = 0; i < values.size(); ++i) values[i] = labels.as<T>()[i];
     return {};
@@ -20,7 +19,7 @@ Result<List<int64_t>> read_labels(const Tensor& labels, int64_t classes,
   for (const int64_t label : values)
     if (label != ignored && (label < 0 || label >= classes))
       return fail(ErrorCode::out_of_range, "label {} is not a class below {}", label, classes);
-  return values;
+  return std::span<const int64_t>(values);
 }
 
 // -log_prob[label] * weight[label], reduced as the attribute says. `log_prob` is dense and of the
@@ -39,7 +38,7 @@ Status reduce_loss(KernelContext& c, const Dims& shape, const T* log_prob) {
   const int64_t classes = shape[1], pixels = shape.product(2, shape.rank());
   const auto* ignore = c.attributes().find("ignore_index");
   const std::optional<int64_t> ignored = ignore ? std::optional(ignore->integer) : std::nullopt;
-  HOLOGRAM_TRY(const List<int64_t> targets, read_labels(labels, classes, ignored));
+  HOLOGRAM_TRY(const auto targets, read_labels(c, labels, classes, ignored));
   const T* weights = nullptr;
   if (c.has_input(2)) {
     if (c.input(2).count() != classes)

@@ -150,7 +150,11 @@ Status one_hot_encoder(KernelContext& c) {
   }
   return dispatch_number(in.dtype, [&]<typename T>() -> Status {
     for (int64_t i = 0; i < in.count(); ++i) {
-      const auto at = std::ranges::find(integers, static_cast<int64_t>(in.as<T>()[i]));
+      const T value = in.as<T>()[i];
+      bool whole = true;
+      if constexpr (std::is_floating_point_v<T>) whole = std::fabs(value) < T(0x1p63);
+      const auto at =
+          whole ? std::ranges::find(integers, static_cast<int64_t>(value)) : integers.end();
       HOLOGRAM_CHECK(mark(i, at != integers.end(), at - integers.begin()));
     }
     return {};

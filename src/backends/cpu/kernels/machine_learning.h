@@ -31,15 +31,18 @@ class Labels {
   std::span<const std::string> strings_;
 };
 
+// Results a row; more cannot be meant, and each kernel keeps a row of them.
+inline constexpr int64_t kMostTargets = 1 << 20;
+
 // [N, F], or [F] as one row: any of f32, f64, i32, i64 as doubles.
 struct Features {
   int64_t rows = 0, columns = 0;
-  List<double> values;
+  std::span<const double> values;  // scratch memory
   std::span<const double> row(int64_t i) const {
     return {values.data() + i * columns, static_cast<size_t>(columns)};
   }
 };
-Result<Features> read_features(const Tensor& x);
+Result<Features> read_features(KernelContext& c);
 
 Status tree_ensemble(KernelContext& c);
 Status tree_ensemble_classifier(KernelContext& c);

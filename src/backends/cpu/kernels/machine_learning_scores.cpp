@@ -80,17 +80,19 @@ void Labels::write(const Tensor& out, int64_t row, size_t label) const {
     out.as<int64_t>()[row] = integers_[label];
 }
 
-Result<Features> read_features(const Tensor& x) {
+Result<Features> read_features(KernelContext& c) {
+  const Tensor& x = c.input(0);
   if (x.dims.rank() != 1 && x.dims.rank() != 2)
     return fail(ErrorCode::shape_mismatch, "input {}; [N, F] or [F] expected", x.dims.to_string());
   Features f;
   f.rows = x.dims.rank() == 2 ? x.dims[0] : 1;
   f.columns = x.dims.back();
-  f.values.resize(static_cast<size_t>(x.count()));
+  HOLOGRAM_TRY(const auto values, c.scratch<double>(static_cast<size_t>(x.count())));
   HOLOGRAM_CHECK(dispatch_number(x.dtype, [&]<typename T>() -> Status {
-    std::copy_n(x.as<T>(), x.count(), f.values.begin());
+    std::copy_n(x.as<T>(), x.count(), values.begin());
     return {};
   }));
+  f.values = values;
   return f;
 }
 
@@ -126,10 +128,11 @@ Result<Linear> linear_of(const KernelContext& c, int64_t columns, int64_t output
 }  // namespace
 
 Status linear_regressor(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   const int64_t targets = c.integer("targets", 1);
-  if (targets < 1) return fail(ErrorCode::invalid_argument, "targets {}", targets);
+  if (targets < 1 || targets > kMostTargets)
+    return fail(ErrorCode::invalid_argument, "targets {}; 1 to {}", targets, kMostTargets);
   HOLOGRAM_TRY(const Linear linear, linear_of(c, x.columns, targets));
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.rows, targets}));
   List<double> scores(static_cast<size_t>(targets));
@@ -142,7 +145,7 @@ Status linear_regressor(KernelContext& c) {
 }
 
 Status linear_classifier(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   HOLOGRAM_TRY(const Labels labels, Labels::read(c, "classlabels_ints"));
   HOLOGRAM_TRY(const Linear linear, linear_of(c, x.columns, 0));

@@ -88,7 +88,10 @@ struct Machine {
   Status check(int64_t columns, size_t rows_of_coefficients) const {
     const size_t width = static_cast<size_t>(columns);
     const size_t expected = rows_of_coefficients * (count > 0 ? count : width);
-    if (vectors.size() == count * width && coefficients.size() == expected) return {};
+    // A plan may name any numbers; with a real count the products do not wrap.
+    if (count <= std::max(vectors.size(), coefficients.size()) && vectors.size() == count * width &&
+        coefficients.size() == expected)
+      return {};
     return fail(ErrorCode::shape_mismatch,
                 "{} numbers of support vectors and {} coefficients for {} features; {} and {} "
                 "expected",
@@ -114,7 +117,7 @@ Result<Machine> machine_of(const KernelContext& c) {
 }  // namespace
 
 Status svm_regressor(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   HOLOGRAM_TRY(Machine m, machine_of(c));
   const int64_t count = c.integer("n_supports");
@@ -143,7 +146,7 @@ Status svm_regressor(KernelContext& c) {
 }
 
 Status svm_classifier(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   HOLOGRAM_TRY(const Labels labels, Labels::read(c, "classlabels_ints"));
   HOLOGRAM_TRY(Machine m, machine_of(c));
@@ -171,7 +174,7 @@ Status svm_classifier(KernelContext& c) {
     HOLOGRAM_TRY(z, c.output(1, {x.rows, static_cast<int64_t>(columns)}));
   }
   for (int64_t row = 0; row < x.rows; ++row) {
-    List<double> scores, votes(classes, 0.0), share(classes * classes, 0.0);
+    List<double> scores, votes(classes, 0.0), share(probable ? classes * classes : 0, 0.0);
     if (linear) {
       for (size_t i = 0; i < classes; ++i)
         scores.push_back(

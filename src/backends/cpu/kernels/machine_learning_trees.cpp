@@ -138,7 +138,7 @@ Result<Ensemble> read_trees(const KernelContext& c) {
     return fail(ErrorCode::invalid_argument,
                 "the nodes_* attributes must all have {} entries, leaf_targetids {}", nodes,
                 leaves);
-  if (targets < 1 || aggregate < 0 || aggregate > 3)
+  if (targets < 1 || targets > kMostTargets || aggregate < 0 || aggregate > 3)
     return fail(ErrorCode::invalid_argument, "n_targets {}, aggregate_function {}", targets,
                 aggregate);
   e.targets = static_cast<size_t>(targets);
@@ -261,7 +261,7 @@ Result<Ensemble> read_older_trees(const KernelContext& c, std::string_view votes
 }  // namespace
 
 Status tree_ensemble(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const Ensemble trees, read_trees(c));
   HOLOGRAM_CHECK(trees.check_features(x.columns));
   const int64_t transform = c.integer("post_transform", 0);
@@ -282,10 +282,11 @@ Status tree_ensemble(KernelContext& c) {
 }
 
 Status tree_ensemble_regressor(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   const int64_t targets = c.integer("n_targets", 1);
-  if (targets < 1) return fail(ErrorCode::invalid_argument, "n_targets {}", targets);
+  if (targets < 1 || targets > kMostTargets)
+    return fail(ErrorCode::invalid_argument, "n_targets {}; 1 to {}", targets, kMostTargets);
   HOLOGRAM_TRY(Ensemble trees, read_older_trees(c, "target", static_cast<size_t>(targets)));
   HOLOGRAM_CHECK(trees.check_features(x.columns));
   const std::string_view how = c.text("aggregate_function", "SUM");
@@ -306,7 +307,7 @@ Status tree_ensemble_regressor(KernelContext& c) {
 }
 
 Status tree_ensemble_classifier(KernelContext& c) {
-  HOLOGRAM_TRY(const Features x, read_features(c.input(0)));
+  HOLOGRAM_TRY(const Features x, read_features(c));
   HOLOGRAM_TRY(const PostTransform transform, post_transform_of(c));
   HOLOGRAM_TRY(const Labels labels, Labels::read(c, "classlabels_int64s"));
   HOLOGRAM_TRY(Ensemble trees, read_older_trees(c, "class", labels.count()));

@@ -57,7 +57,7 @@ Result<PackedWeights> weights_of(const KernelContext& c) {
   w.n = c.integer("N"), w.k = c.integer("K");
   w.bits = c.integer("bits", 4), w.block = c.integer("block_size");
   constexpr int64_t kMost = int64_t{1} << 31;  // products of two of them are no problem
-  if (w.n < 0 || w.n > kMost || w.k < 0 || w.k > kMost || w.block < 8 || w.block > kMost ||
+  if (w.n < 0 || w.n > kMost || w.k < 1 || w.k > kMost || w.block < 8 || w.block > kMost ||
       (w.bits != 2 && w.bits != 4 && w.bits != 8))
     return fail(ErrorCode::invalid_argument, "N = {}, K = {}, bits = {}, block_size = {}", w.n, w.k,
                 w.bits, w.block);

@@ -56,15 +56,18 @@ Status tile(KernelContext& c) {
                 in.dims.rank());
   Dims dims = in.dims;
   const Dims own = in.dims.strides();
-  Strided view;
   for (size_t i = 0; i < dims.rank(); ++i) {
     if (repeats[i] < 0) return fail(ErrorCode::invalid_argument, "{} repeats", repeats[i]);
     if (__builtin_mul_overflow(dims[i], repeats[i], &dims[i]))
       return fail(ErrorCode::resource_exhausted, "{} repeats", repeats[i]);
+  }
+  HOLOGRAM_TRY(Tensor out, c.output(0, dims));
+  if (out.count() == 0) return {};
+  Strided view;
+  for (size_t i = 0; i < dims.rank(); ++i) {
     view.push(repeats[i], 0);
     view.push(in.dims[i], own[i]);
   }
-  HOLOGRAM_TRY(Tensor out, c.output(0, dims));
   return copy_view(c, in, view, out);
 }
 
@@ -94,7 +97,7 @@ Status space_to_depth(KernelContext& c) {
   if (s.h % b != 0 || s.w % b != 0)
     return fail(ErrorCode::shape_mismatch, "{} x {} does not divide into blocks of {} x {}", s.h,
                 s.w, b, b);
-  HOLOGRAM_TRY(Tensor out, c.output(0, {s.n, s.c * b * b, s.h / b, s.w / b}));
+  HOLOGRAM_TRY(Tensor out, c.output(0, {s.n, Dims{s.c, b, b}.count(), s.h / b, s.w / b}));
   Strided view;
   view.push(s.n, s.c * area);
   if (!s.depth_first) view.push(s.c, area);

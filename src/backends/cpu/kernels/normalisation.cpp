@@ -59,12 +59,12 @@ size_t grain_for(int64_t line) {
 // A scale or bias of `count` values, as double; `fallback` everywhere when absent.
 Result<List<double>> per_channel(KernelContext& c, size_t index, int64_t count, double fallback,
                                  const char* what) {
+  if (c.has_input(index) && c.input(index).count() != count)
+    return fail(ErrorCode::shape_mismatch, "{} has {} values, {} are needed", what,
+                c.input(index).count(), count);
   List<double> values(static_cast<size_t>(count), fallback);
   if (!c.has_input(index)) return values;
   const Tensor& tensor = c.input(index);
-  if (tensor.count() != count)
-    return fail(ErrorCode::shape_mismatch, "{} has {} values, {} are needed", what, tensor.count(),
-                count);
   HOLOGRAM_CHECK(dispatch_float(tensor.dtype, [&]<typename T>() -> Status {
     std::copy_n(tensor.as<T>(), count, values.begin());
     return {};

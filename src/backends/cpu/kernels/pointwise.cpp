@@ -73,6 +73,15 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
         return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
                     isa::info(in.op).name);
     }
+    // The verifier lets programs load what they store, and compute with their position.
+    if (memory && in.op != Opcode::load && in.op != Opcode::store)
+      return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
+                  isa::info(in.op).name);
+    if (in.op == Opcode::load && in.symbol >= result.input_types_.size())
+      return fail(ErrorCode::unsupported, "pointwise program that loads an output");
+    for (Register r : {memory ? Register() : in.a, in.b, in.c})
+      if (r.valid() && slot_of[r.index] == Register::kNone)
+        return fail(ErrorCode::unsupported, "pointwise program that computes with its position");
     auto slot = [&](Register r) { return r.valid() ? slot_of[r.index] : Register::kNone; };
     step.a = memory ? Register::kNone : slot(in.a);  // the address is the element's index
     step.b = slot(in.b);

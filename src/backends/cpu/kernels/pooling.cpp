@@ -58,7 +58,8 @@ Dims pooled_dims(const Dims& x, const Window& w) {
 // Calls f(plane, row) for every row of every plane's results.
 template <typename F>
 void for_each_row(KernelContext& c, const Window& w, int64_t planes, const F& f) {
-  const int64_t rows = w.rows(), work = std::max<int64_t>(1, w.row_length() * w.size.count());
+  const int64_t rows = w.rows(),
+                work = std::max<int64_t>(1, Dims{w.row_length(), w.size.count()}.count());
   c.threads().parallel_for(planes * rows, std::max<int64_t>(1, 16384 / work),
                            [&](size_t begin, size_t end) {
                              for (size_t i = begin; i < end; ++i)
@@ -69,7 +70,7 @@ void for_each_row(KernelContext& c, const Window& w, int64_t planes, const F& f)
 bool pool_dense(KernelContext& c, const Window& w, const Tensor& x, const Tensor& y,
                 backends::dense::PoolKind kind) {
   const size_t rank = w.input.rank();
-  if (x.dtype != DType::f32 || rank > 2 || y.count() == 0) return false;
+  if (x.dtype != DType::f32 || rank > 2) return false;
   backends::dense::Pool pool = dense_pool(c, w, x.dims[0], x.dims[1]);
   pool.kind = kind;
   pool.x = x.as<float>();
@@ -152,6 +153,7 @@ Status max_pool(KernelContext& c) {
     HOLOGRAM_TRY(Tensor i, c.output(1, y.dims));
     indices = i.as<int64_t>();
   }
+  if (y.count() == 0) return {};
   if (!indices && pool_dense(c, w, x, y, backends::dense::PoolKind::max)) return {};
   return dispatch_pooled(x.dtype, [&]<typename T>() -> Status {
     max_rows<T>(c, w, x, y, indices);
@@ -174,6 +176,7 @@ Status average_pool(KernelContext& c) {
   const Tensor& x = c.input(0);
   HOLOGRAM_TRY(const Window w, pool_window(c));
   HOLOGRAM_TRY(Tensor y, c.output(0, pooled_dims(x.dims, w)));
+  if (y.count() == 0) return {};
   if (pool_dense(c, w, x, y, backends::dense::PoolKind::average)) return {};
   const bool padded = c.integer("count_include_pad") != 0;
   const size_t last = w.input.rank() - 1;
@@ -186,11 +189,11 @@ Status average_pool(KernelContext& c) {
       for_each_run(w, row, [&](const TapRun& r) {
         for (int64_t i = r.first; i < r.last; ++i) sum[i] += in[r.offset + i * stride];
       });
-      int64_t outer = 1;
+      double outer = 1;  // the product of large windows leaves 64 bits
       for (size_t axis = last; axis-- > 0; row /= w.output[axis])
-        outer *= taps_inside(w, axis, row % w.output[axis], padded);
+        outer *= static_cast<double>(taps_inside(w, axis, row % w.output[axis], padded));
       for (int64_t i = 0; i < length; ++i) {
-        const int64_t count = outer * taps_inside(w, last, i, padded);
+        const double count = outer * static_cast<double>(taps_inside(w, last, i, padded));
         sum[i] = count > 0 ? sum[i] / static_cast<T>(count) : T(0);
       }
     });
@@ -204,6 +207,7 @@ Status lp_pool(KernelContext& c) {
   const int64_t p = c.integer("p", 2);
   if (p < 1) return fail(ErrorCode::invalid_argument, "p is {}; at least 1 expected", p);
   HOLOGRAM_TRY(Tensor y, c.output(0, pooled_dims(x.dims, w)));
+  if (y.count() == 0) return {};
   const int64_t pixels = w.input.count(), length = w.row_length(), stride = w.stride.back();
   return dispatch_float(x.dtype, [&]<typename T>() -> Status {
     const T power = static_cast<T>(p);

@@ -6,6 +6,7 @@
 #include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/kernels/convert.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/saturate.h"
 #include "backends/cpu/kernels/softmax.h"
 #include "backends/cpu/kernels/unpacked.h"
 
@@ -55,7 +56,7 @@ Result<Grid> make_grid(const KernelContext& c) {
     return grid;
   }
   Dims expected = x;
-  expected[axis] = (x[axis] + block - 1) / block;
+  expected[axis] = x[axis] / block + (x[axis] % block != 0);
   if (!(scale == expected))
     return fail(ErrorCode::shape_mismatch, "scales {} for {} in blocks of {}; {} expected",
                 scale.to_string(), x.to_string(), block, expected.to_string());
@@ -167,8 +168,9 @@ Status dynamic_quantize_linear(KernelContext& c) {
   const float scale = (high - low) / 255.f;
   // All zeros: any scale will do, but not a division by zero.
   const float divisor = scale == 0 ? 1.f : scale;
-  const float zero = std::nearbyint(std::clamp(-low / divisor, 0.f, 255.f));
-  const dense::Quantizer quantizer{divisor, static_cast<int32_t>(zero), 0, 255};
+  // No number where the range is infinite.
+  const auto zero = truncated<int32_t>(std::nearbyint(std::clamp(-low / divisor, 0.f, 255.f)));
+  const dense::Quantizer quantizer{divisor, zero, 0, 255};
   c.threads().parallel_for(count, 65536, [&](size_t begin, size_t end) {
     dense::quantize(quantizer, values + begin, end - begin, y.as<uint8_t>() + begin);
   });

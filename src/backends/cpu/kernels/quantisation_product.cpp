@@ -100,7 +100,7 @@ Status multiply(KernelContext& c, const Product& p, const Operands& in, T* out) 
     for (int64_t x = 0; x < p.k; ++x)
       for (int64_t column = 0; column < p.n; ++column, ++at)
         right[at] = static_cast<T>(b[at] - b_zero.at(i, column));
-  for (int64_t i = 0; i < p.batch.count(); ++i)
+  for (int64_t i = 0; p.dims.count() > 0 && i < p.batch.count(); ++i)
     gemm<T>({.m = p.m,
              .n = p.n,
              .k = p.k,
@@ -125,7 +125,7 @@ Status convolve(KernelContext& c, const ConvOperands& in, const Make& make) {
   const size_t rank = x.dims.rank();
   const int64_t groups = c.integer("group", 1);
   if (rank < 3 || w.dims.rank() != rank || groups < 1 || w.dims[0] % groups != 0 ||
-      w.dims[1] * groups != x.dims[1])
+      x.dims[1] % groups != 0 || w.dims[1] != x.dims[1] / groups)
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), w.dims.to_string(), groups);
   HOLOGRAM_CHECK(check_kernel_shape(c, w.dims));
@@ -199,6 +199,7 @@ Status qlinear_matmul(KernelContext& c) {
   HOLOGRAM_TRY(const PerLine b_scale, per_line(c, 4, leading(p.b).count(), p.n));
   HOLOGRAM_TRY(const auto y_scale, as_floats(c, c.input(6)));
   HOLOGRAM_TRY(const auto y_zero, as_floats(c, c.input(7)));
+  if (out.count() == 0) return {};
   const QuantisedWriter writer(out, nullptr, true);
   for (int64_t at = 0, i = 0; i < p.batch.count(); ++i) {
     const int64_t a = p.matrix(p.a, i), b = p.matrix(p.b, i);

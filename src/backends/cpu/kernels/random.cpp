@@ -111,6 +111,7 @@ Status multinomial(KernelContext& c) {
   if (classes == 0 && samples > 0 && rows > 0)
     return fail(ErrorCode::shape_mismatch, "there is no class to draw");
   HOLOGRAM_TRY(Tensor out, c.output(0, Dims{rows, samples}));
+  if (out.count() == 0) return {};
   Generator generator(c);
   List<double> cumulative(static_cast<size_t>(classes));
   return dispatch_float(logits.dtype, [&]<typename T>() -> Status {

@@ -259,6 +259,7 @@ Status recurrent(KernelContext& c) {
       HOLOGRAM_TRY(Tensor out, c.output(i, i == 0 ? all : l.state_dims()));
       outputs[i] = out.as<T>();
     }
+    if (l.batch == 0 || l.hidden == 0) return {};
     const int64_t width = l.gates * l.hidden;
     const T clip = static_cast<T>(c.number("clip", std::numeric_limits<double>::infinity()));
     if (!(clip >= 0)) return fail(ErrorCode::invalid_argument, "clip {}", clip);

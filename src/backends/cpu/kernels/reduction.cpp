@@ -12,6 +12,7 @@
 
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
+#include "backends/cpu/kernels/saturate.h"
 #include "backends/cpu/kernels/wrapping.h"
 
 namespace hologram::kernels {
@@ -146,8 +147,8 @@ void finish(T* out, int64_t count, After after, int64_t reduced) {
       else if (reduced != 0)
         out[i] = static_cast<T>(out[i] / static_cast<T>(reduced));
     }
-    if (after == After::root) out[i] = static_cast<T>(std::sqrt(static_cast<double>(out[i])));
-    if (after == After::logarithm) out[i] = static_cast<T>(std::log(static_cast<double>(out[i])));
+    if (after == After::root) out[i] = truncated<T>(std::sqrt(static_cast<double>(out[i])));
+    if (after == After::logarithm) out[i] = truncated<T>(std::log(static_cast<double>(out[i])));
   }
 }
 

@@ -55,8 +55,10 @@ Status keep_aspect_ratio(bool smallest, std::span<const size_t> named,
     ResizeAxis& axis = result.axis[named[i]];
     axis.numerator = numerator;
     axis.denominator = denominator;
-    axis.out = static_cast<int64_t>(
-        std::floor(static_cast<double>(axis.in) * numerator / denominator + 0.5));
+    const double size = static_cast<double>(axis.in) * numerator / denominator + 0.5;
+    if (!(size < kLargest))
+      return fail(ErrorCode::invalid_argument, "size {} for an axis of {}", size, axis.in);
+    axis.out = static_cast<int64_t>(std::floor(size));
   }
   return {};
 }
@@ -88,7 +90,10 @@ double cubic(double x, double a) {
 
 // How much the filter is stretched by antialiasing.
 double stretch(const ResizeMode& mode, const ResizeAxis& axis) {
-  return mode.antialias ? std::max(1.0, 1 / axis.scale()) : 1.0;
+  // Only a region of interest gives an axis with elements a scale below one a whole axis: any
+  // number then, and a filter that is walked for ever.
+  const double most = 2 * static_cast<double>(axis.in) + 2;
+  return mode.antialias ? std::clamp(1 / axis.scale(), 1.0, most) : 1.0;
 }
 
 double support(const ResizeMode& mode) { return mode.kind == ResizeMode::Kind::linear ? 1 : 2; }

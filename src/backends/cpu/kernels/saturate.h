@@ -21,4 +21,16 @@ T saturated(double v) {
   }
 }
 
+// A number as an integer, towards zero; it stops at the type's limits, and what is no number is 0.
+template <typename T>
+T truncated(double v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(v);
+  } else {
+    using Limits = std::numeric_limits<T>;
+    if (!(v > static_cast<double>(Limits::lowest()))) return v != v ? T(0) : Limits::lowest();
+    return v >= static_cast<double>(Limits::max()) ? Limits::max() : static_cast<T>(v);
+  }
+}
+
 }  // namespace hologram::kernels

@@ -81,12 +81,20 @@ Status sequence_length(KernelContext& c) {
   return {};
 }
 
+// Each part is a tensor of its own.
+Status check_parts(int64_t count) {
+  constexpr int64_t kMost = 1 << 20;
+  if (count <= kMost) return {};
+  return fail(ErrorCode::resource_exhausted, "a sequence of {} parts; at most {}", count, kMost);
+}
+
 // The sizes of the parts: all of the one size a scalar names, or those of a vector, or 1.
 Result<List<int64_t>> part_sizes(KernelContext& c, int64_t total) {
   List<int64_t> sizes;
   if (c.has_input(1) && c.input(1).dims.rank() > 0) {
     int64_t sum = 0;
     const Tensor& given = c.input(1);
+    HOLOGRAM_CHECK(check_parts(given.count()));
     for (int64_t i = 0; i < given.count(); ++i) {
       sizes.push_back(given.dtype == DType::i64 ? given.as<int64_t>()[i] : given.as<int32_t>()[i]);
       if (sizes.back() < 0 || sizes.back() > total - sum)
@@ -103,6 +111,7 @@ Result<List<int64_t>> part_sizes(KernelContext& c, int64_t total) {
     size = given[0];
   }
   if (size <= 0) return fail(ErrorCode::out_of_range, "parts of {}", size);
+  HOLOGRAM_CHECK(check_parts((total - 1) / size + 1));
   for (int64_t at = 0; at < total; at += std::min(size, total - at))
     sizes.push_back(std::min(size, total - at));
   return sizes;

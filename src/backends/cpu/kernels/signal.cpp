@@ -87,6 +87,7 @@ Status dft(KernelContext& c) {
   dims[axis] = onesided && !inverse ? length / 2 + 1 : length;
   dims[rank - 1] = onesided && inverse ? 1 : 2;
   HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  if (y.count() == 0) return {};
   const int64_t out = dims[axis], out_parts = dims.back();
   const int64_t inner = dims.product(axis + 1, rank - 1), outer = dims.product(0, axis);
   // Half a spectrum says all about a real signal: the other half is its mirror image.
@@ -149,6 +150,7 @@ Status stft(KernelContext& c) {
                 x.dims.to_string());
   const int64_t frames = (samples - length) / step + 1, out = onesided ? length / 2 + 1 : length;
   HOLOGRAM_TRY(Tensor y, c.output(0, {x.dims[0], frames, out, 2}));
+  if (y.count() == 0) return {};
   return dispatch_precision(x.dtype, parts, [&]<typename T, typename A>() -> Status {
     using Complex = std::complex<A>;
     const T* window = c.has_input(2) ? c.input(2).as<T>() : nullptr;

@@ -58,7 +58,7 @@ Status mel_weight_matrix(KernelContext& c) {
   auto edge = [&](int64_t i) {
     const double hertz =
         700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    return static_cast<int64_t>(
+    return truncated<int64_t>(
         std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate)));
   };
   if (bands > 0 && edge(bands + 1) > bins)

@@ -3,9 +3,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <vector>
 
-#include "backends/cpu/kernels/arena.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/wrapping.h"
@@ -55,6 +53,7 @@ Status top_k(KernelContext& c) {
   dims[axis] = k;
   HOLOGRAM_TRY(Tensor values, c.output(0, dims));
   HOLOGRAM_TRY(Tensor indices, c.output(1, dims));
+  if (values.count() == 0) return {};
   HOLOGRAM_TRY(const std::span<int64_t> order, c.scratch<int64_t>(static_cast<size_t>(n)));
   return dispatch_number(x.dtype, [&]<typename T>() -> Status {
     for (int64_t line = 0; line < (n == 0 ? 0 : x.count() / n); ++line) {
@@ -91,7 +90,11 @@ struct Slices {
 // compare(a, b): -1, 0 or 1 for slices a and b.
 Status unique_slices(KernelContext& c, const Slices& s,
                      FunctionRef<int(int64_t, int64_t)> compare) {
-  List<int64_t> order(static_cast<size_t>(s.n));
+  const auto size = static_cast<size_t>(s.n);
+  HOLOGRAM_TRY(const auto order, c.scratch<int64_t>(size));
+  HOLOGRAM_TRY(const auto group_of, c.scratch<int64_t>(size));
+  HOLOGRAM_TRY(const auto firsts, c.scratch<int64_t>(size));
+  HOLOGRAM_TRY(const auto counts, c.scratch<int64_t>(size));
   std::iota(order.begin(), order.end(), 0);
   // Not stable_sort, which allocates.
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -99,20 +102,20 @@ Status unique_slices(KernelContext& c, const Slices& s,
     return sign != 0 ? sign < 0 : a < b;
   });
   // Groups of equal slices, in sorted order; the first member of each is its lowest index.
-  List<int64_t> first, count, group_of(static_cast<size_t>(s.n));
+  int64_t groups = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || compare(order[i - 1], order[i]) != 0) {
-      first.push_back(order[i]);
-      count.push_back(0);
+      firsts[static_cast<size_t>(groups)] = order[i];
+      counts[static_cast<size_t>(groups++)] = 0;
     }
-    ++count.back();
-    group_of[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
+    ++counts[static_cast<size_t>(groups - 1)];
+    group_of[static_cast<size_t>(order[i])] = groups - 1;
   }
-  const auto groups = static_cast<int64_t>(first.size());
-  List<int64_t> rank(first.size());  // the place of each group in the result
+  const auto first = firsts.first(static_cast<size_t>(groups)), count = counts.first(first.size());
+  HOLOGRAM_TRY(const auto rank, c.scratch<int64_t>(first.size()));  // a group's place in the result
   std::iota(rank.begin(), rank.end(), 0);
   if (c.integer("sorted", 1) == 0) {
-    List<int64_t> appearance(first.size());
+    HOLOGRAM_TRY(const auto appearance, c.scratch<int64_t>(first.size()));
     std::iota(appearance.begin(), appearance.end(), 0);
     std::sort(appearance.begin(), appearance.end(), [&](int64_t a, int64_t b) {
       return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
@@ -146,6 +149,25 @@ Status unique_slices(KernelContext& c, const Slices& s,
   return {};
 }
 
+// Not a number comes after every number, and is one: a sort needs an order of all elements.
+template <typename T>
+int compare_elements(const T& a, const T& b) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (a != a || b != b) return static_cast<int>(a != a) - static_cast<int>(b != b);
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
+// Ordered by the real part, then the imaginary.
+template <typename T>
+struct Complex {
+  T real, imaginary;
+};
+template <typename T>
+int compare_elements(const Complex<T>& a, const Complex<T>& b) {
+  const int sign = compare_elements(a.real, b.real);
+  return sign != 0 ? sign : compare_elements(a.imaginary, b.imaginary);
+}
+
 template <typename T>
 Status unique_of(KernelContext& c, const Slices& s) {
   const T* data = c.input(0).as<T>();
@@ -154,20 +176,12 @@ Status unique_of(KernelContext& c, const Slices& s) {
       for (int64_t i = 0; i < s.inner; ++i) {
         const T& u = data[(o * s.n + a) * s.inner + i];
         const T& v = data[(o * s.n + b) * s.inner + i];
-        if (u < v) return -1;
-        if (v < u) return 1;
+        if (const int sign = compare_elements(u, v)) return sign;
       }
     }
     return 0;
   });
 }
-
-// Ordered by the real part, then the imaginary.
-template <typename T>
-struct OrderedComplex {
-  T real, imaginary;
-  auto operator<=>(const OrderedComplex&) const = default;
-};
 
 Status unique(KernelContext& c) {
   const Tensor& x = c.input(0);
@@ -181,8 +195,8 @@ Status unique(KernelContext& c) {
   }
   if (x.dtype == DType::string) return unique_of<std::string>(c, s);
   if (x.dtype == DType::boolean) return unique_of<uint8_t>(c, s);
-  if (x.dtype == DType::complex64) return unique_of<OrderedComplex<float>>(c, s);
-  if (x.dtype == DType::complex128) return unique_of<OrderedComplex<double>>(c, s);
+  if (x.dtype == DType::complex64) return unique_of<Complex<float>>(c, s);
+  if (x.dtype == DType::complex128) return unique_of<Complex<double>>(c, s);
   return dispatch_number(x.dtype, [&]<typename T>() { return unique_of<T>(c, s); });
 }
 

@@ -51,6 +51,12 @@ struct Tensor {
 
 // Refuses dimensions that no tensor can have.
 Status check_dims(const Dims& dims);
+// Refuses more strings than there is memory for: a vector has no way to say it.
+Status check_strings(int64_t count);
+
+// Where a tensor without elements lies: nothing is read or written there, but kernels may compute
+// places from it, which they may not from nullptr.
+std::byte* no_elements();
 
 // Every element of `from` into `to`, of the same type and count; nothing where they share memory.
 // Strings keep the memory that they have grown to.

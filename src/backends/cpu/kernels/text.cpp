@@ -86,10 +86,17 @@ Status string_concat(KernelContext& c) {
     }
     return offset;
   };
-  for (int64_t i = 0; i < out.count(); ++i)
-    out.as<std::string>()[i]
-        .assign(a.as<std::string>()[place(a.dims, i)])
-        .append(b.as<std::string>()[place(b.dims, i)]);
+  // A loop doubles a text in every step.
+  constexpr size_t kMostText = size_t{1} << 28;
+  size_t total = 0;
+  for (int64_t i = 0; i < out.count(); ++i) {
+    const std::string &left = a.as<std::string>()[place(a.dims, i)],
+                      &right = b.as<std::string>()[place(b.dims, i)];
+    total += left.size() + right.size();
+    if (total > kMostText)
+      return fail(ErrorCode::resource_exhausted, "texts of more than {} bytes", kMostText);
+    out.as<std::string>()[i].assign(left).append(right);
+  }
   return {};
 }
 
@@ -193,11 +200,13 @@ Status tf_idf_vectorizer(KernelContext& c) {
                 grams.count, indexes.size(), weights.size());
   int64_t width = 0;
   for (int64_t index : indexes) {
-    if (index < 0) return fail(ErrorCode::out_of_range, "ngram_indexes {}", index);
+    if (index < 0 || index >= static_cast<int64_t>(kMostElements))
+      return fail(ErrorCode::out_of_range, "ngram_indexes {}", index);
     width = std::max(width, index + 1);
   }
   const int64_t rows = rank == 2 ? in.dims[0] : 1, items = in.dims.back();
   HOLOGRAM_TRY(Tensor out, rank == 2 ? c.output(0, {rows, width}) : c.output(0, {width}));
+  if (out.count() == 0) return {};
   std::fill_n(out.as<float>(), out.count(), 0.0f);
   // Longer ones than the pool has are never found.
   const int64_t most =
@@ -216,7 +225,7 @@ Status tf_idf_vectorizer(KernelContext& c) {
     std::ranges::fill(counts, 0);
     // One item has no distance, so skips add nothing to grams of one.
     for (int64_t n = shortest; n <= most; ++n)
-      for (int64_t step = 1; step <= (n == 1 ? 1 : skips + 1); ++step) {
+      for (int64_t step = 1; step == 1 || (n > 1 && step - 1 <= skips); ++step) {
         if (step > (items - 1) / std::max<int64_t>(n - 1, 1) && n > 1) break;
         for (int64_t first = 0; first + (n - 1) * step < items; ++first) {
           gram.clear();

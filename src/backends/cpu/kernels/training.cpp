@@ -41,6 +41,9 @@ Status for_each(KernelContext& c, Body body) {
     Tensor out[groups];
     for (size_t g = 0; g + 1 < groups; ++g) {
       HOLOGRAM_TRY(out[g], c.output(g * tensors + t, x.dims));
+      if (out[g].dtype != x.dtype)
+        return fail(ErrorCode::type_mismatch, "a result of type {} for a tensor of {}",
+                    name_of(out[g].dtype), name_of(x.dtype));
     }
     HOLOGRAM_CHECK(dispatch_float(x.dtype, [&]<typename T>() -> Status {
       for (int64_t i = 0; i < x.count(); ++i) {

@@ -56,6 +56,7 @@ Result<Window> make_window(std::string_view auto_pad, std::span<const int64_t> s
   if (size.rank() != rank)
     return fail(ErrorCode::shape_mismatch, "a kernel of rank {} for {} spatial axes", size.rank(),
                 rank);
+  HOLOGRAM_CHECK(check_dims(input));
   HOLOGRAM_CHECK(check_window(auto_pad, size, strides, dilations, pads, rank));
   Window w = empty_window(input, size, strides, dilations);
   for (size_t i = 0; i < rank; ++i) {

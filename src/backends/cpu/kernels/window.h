@@ -29,27 +29,36 @@ struct TapRun {
 template <typename F>
 void for_each_run(const Window& w, int64_t row, const F& f) {
   const size_t last = w.output.rank() - 1;
-  int64_t origin[kMaxRank], taps[kMaxRank] = {};
-  for (size_t axis = last; axis-- > 0; row /= w.output[axis])
+  // Taps [low, high) of an axis are inside: a window may reach far beyond its input.
+  int64_t origin[kMaxRank], taps[kMaxRank], low[kMaxRank], high[kMaxRank];
+  const auto taps_until = [&](size_t axis, int64_t distance) {
+    return distance <= 0 ? 0 : std::min(w.size[axis], (distance - 1) / w.dilation[axis] + 1);
+  };
+  for (size_t axis = last; axis-- > 0; row /= w.output[axis]) {
     origin[axis] = row % w.output[axis] * w.stride[axis] - w.pad_begin[axis];
-  const int64_t stride = w.stride[last], width = w.size[last];
-  for (int64_t tap = 0;; tap += width) {
-    int64_t offset = 0;
-    bool inside = true;
+    taps[axis] = low[axis] = taps_until(axis, -origin[axis]);
+    high[axis] = taps_until(axis, w.input[axis] - origin[axis]);
+    if (low[axis] >= high[axis]) return;
+  }
+  const int64_t stride = w.stride[last], width = w.size[last], pad = w.pad_begin[last];
+  const int64_t first_tap = taps_until(last, pad - (w.output[last] - 1) * stride);
+  const int64_t last_tap = taps_until(last, w.input[last] + pad);
+  while (true) {
+    int64_t offset = 0, tap = 0;
     for (size_t axis = 0; axis < last; ++axis) {
-      const int64_t at = origin[axis] + taps[axis] * w.dilation[axis];
-      inside &= at >= 0 && at < w.input[axis];
-      offset = offset * w.input[axis] + at;
+      offset = offset * w.input[axis] + origin[axis] + taps[axis] * w.dilation[axis];
+      tap = tap * w.size[axis] + taps[axis];
     }
-    for (int64_t k = 0; inside && k < width; ++k) {
-      const int64_t shift = k * w.dilation[last] - w.pad_begin[last];
+    tap *= width;
+    for (int64_t k = first_tap; k < last_tap; ++k) {
+      const int64_t shift = k * w.dilation[last] - pad;
       const int64_t room = w.input[last] - 1 - shift;
       const int64_t first = shift < 0 ? (stride - 1 - shift) / stride : 0;
       const int64_t end = room < 0 ? 0 : std::min(w.output[last], room / stride + 1);
       if (first < end) f(TapRun{tap + k, first, end, offset * w.input[last] + shift});
     }
     size_t axis = last;
-    while (axis > 0 && ++taps[axis - 1] == w.size[axis - 1]) taps[--axis] = 0;
+    while (axis > 0 && ++taps[axis - 1] == high[axis - 1]) --axis, taps[axis] = low[axis];
     if (axis == 0) return;
   }
 }

@@ -1,0 +1,252 @@
+// Numbers that an archive may hold and no model means: a kernel refuses them, or does what they
+// say, in time. Without the sanitizers many of these would pass by luck.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/hostile/hostile_plan.h"
+
+namespace hologram::testing {
+namespace {
+
+using kernels::Attributes;
+using kernels::Dims;
+using kernels::Tensor;
+using kernels::Value;
+using ::testing::HasSubstr;
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
+using Integers = std::vector<int64_t>;
+
+template <typename T>
+Tensor of(const Dims& dims, const std::vector<T>& elements) {
+  return *Tensor::from<T>(dims, elements);
+}
+Tensor zeros(const Dims& dims, DType dtype = DType::f32) {
+  Tensor tensor = *Tensor::allocate(dtype, dims);
+  std::fill_n(tensor.data, tensor.bytes(), std::byte{0});
+  return tensor;
+}
+
+struct Call {
+  std::string kernel;
+  std::vector<std::optional<Tensor>> inputs;  // nothing: left out
+  Attributes attributes = {};
+  std::vector<Operand> outputs = {{"", DType::f32}};
+};
+
+template <typename T>
+Call with(Call call, const char* name, T value) {
+  call.attributes.set(name, value);
+  return call;
+}
+
+Result<std::vector<Value>> run(const Call& call) {
+  OneStep step{call.kernel, {}, call.outputs, {}};
+  std::vector<Value> values;
+  for (const auto& input : call.inputs) {
+    step.inputs.push_back(input ? Operand{"", input->dtype} : Operand{"-"});
+    if (input) values.emplace_back(*input);
+  }
+  for (const kernels::Attribute& attribute : call.attributes) step.attributes.push_back(attribute);
+  HOLOGRAM_TRY(const runtime::Session session, open(step));
+  return session.run(values);
+}
+
+void refused(const Call& call, const char* why) {
+  const auto result = run(call);
+  ASSERT_FALSE(result.has_value()) << call.kernel << ": " << why;
+  EXPECT_THAT(result.error().to_string(), HasSubstr(why)) << call.kernel;
+}
+
+std::vector<float> floats(const Call& call) {
+  const auto result = run(call);
+  EXPECT_TRUE(result.has_value()) << call.kernel << ": " << result.error().to_string();
+  if (!result) return {};
+  const auto values = result->front().tensor.span<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(HostileNumbers, GroupsOfConvolutions) {
+  constexpr int64_t kMany = int64_t{1} << 62;
+  const auto grouped = [](const char* kernel, const Dims& x, const Dims& w) {
+    return with(Call{kernel, {zeros(x), zeros(w)}}, "group", kMany);
+  };
+  refused(grouped("Conv", {1, 8, 3}, {0, 8, 1}), "groups");
+  refused(grouped("ConvTranspose", {1, 0, 3}, {0, 4, 1}), "groups");
+  refused(with(Call{"ConvInteger",
+                    {zeros({1, 8, 3}, DType::u8), zeros({0, 8, 1}, DType::u8)},
+                    {},
+                    {{"", DType::i32}}},
+               "group", kMany),
+          "groups");
+  refused(with(Call{"DeformConv", {zeros({1, 0, 3}), zeros({4, 0, 1}), zeros({1, 1, 3})}},
+               "offset_group", kMany),
+          "groups");
+}
+
+TEST(HostileNumbers, WindowsFarBeyondTheirInput) {
+  constexpr int64_t kFar = int64_t{1} << 28;
+  for (size_t rank : {1, 2, 3}) {
+    Dims dims = Dims::filled(rank + 2, 2);
+    dims[0] = dims[1] = 1;
+    Tensor x = zeros(dims);
+    for (int64_t i = 0; i < x.count(); ++i) x.as<float>()[i] = static_cast<float>(i + 1);
+    Call pool{"MaxPool", {x}};
+    pool = with(pool, "kernel_shape", Integers(rank, 2 * kFar + 2));
+    pool = with(pool, "pads", Integers(2 * rank, kFar));
+    EXPECT_EQ(floats(pool), std::vector<float>{static_cast<float>(x.count())}) << rank;
+    pool.kernel = "AveragePool";
+    const float mean = static_cast<float>(x.count() + 1) / 2;
+    EXPECT_EQ(floats(pool), std::vector<float>{mean}) << rank;
+    pool = with(pool, "count_include_pad", int64_t{1});
+    EXPECT_LT(floats(pool).at(0), 1e-6f) << rank;
+    Call conv{"Conv", {x, zeros(Dims::filled(rank + 2, 3))}};
+    conv.inputs[1]->dims[1] = 1;
+    conv = with(conv, "dilations", Integers(rank, int64_t{1} << 30));
+    conv = with(conv, "auto_pad", std::string("SAME_UPPER"));
+    // There may not be memory for all the pads.
+    if (const auto result = run(conv))
+      EXPECT_EQ(result->front().tensor.count(), 3 * x.count()) << rank;
+  }
+  refused({"Col2Im", {zeros({1, 4, 4}), of<int64_t>({2}, {kLargest, 4}), of<int64_t>({2}, {2, 2})}},
+          "too large");
+}
+
+TEST(HostileNumbers, Heads) {
+  constexpr int64_t kMany = int64_t{1} << 62;
+  Call attention{"Attention", {zeros({1, 4, 0}), zeros({1, 4, 0}), zeros({1, 4, 8})}};
+  attention = with(with(attention, "q_num_heads", kMany), "kv_num_heads", int64_t{1});
+  refused(attention, "heads");
+  attention = with(with(attention, "q_num_heads", int64_t{2}), "kv_num_heads", int64_t{2});
+  attention.inputs = {zeros({1, 2, 4}), zeros({1, 2, 4}), zeros({1, 2, 4})};
+  attention = with(with(attention, "left_window_size", kLargest), "right_window_size", kLargest);
+  EXPECT_EQ(floats(attention).size(), 8u);
+  attention.inputs.resize(7);
+  attention.inputs[6] = of<int64_t>({1}, {kSmallest});
+  refused(attention, "nonpad_kv_seqlen");
+  EXPECT_EQ(
+      floats(with(Call{"RotaryEmbedding", {zeros({2, 4, 0}), zeros({2, 4, 0}), zeros({2, 4, 0})}},
+                  "num_heads", kMany))
+          .size(),
+      0u);
+}
+
+TEST(HostileNumbers, StridesOfFusedAttention) {
+  Call call{"hologram.Attention", {zeros({1, 2, 8}), zeros({1, 2, 8}), zeros({1, 2, 8})}};
+  for (const char* name : {"heads", "kv_heads"}) call = with(call, name, int64_t{2});
+  for (const char* name : {"depth", "value_depth"}) call = with(call, name, int64_t{4});
+  for (const char* name : {"q", "k", "v"}) call = with(call, name, Integers{0, -1, 4, 8});
+  call = with(call, "rows_first", int64_t{1});
+  EXPECT_EQ(floats(call).size(), 16u);
+  refused(with(call, "k", Integers{0, -1, kLargest, 8}), "'k' reaches beyond");
+  refused(with(call, "k", Integers{kLargest, -1, 4, 8}), "'k' reaches beyond");
+  refused(with(with(call, "k", Integers{0, -1, 0, 0}), "keys", int64_t{1} << 40),
+          "'k' reaches beyond");
+  refused(with(with(call, "heads", int64_t{1} << 62), "value_depth", int64_t{1} << 62),
+          "too large");
+  refused({"hologram.ToBlocked", {zeros(Dims::filled(16, 1))}}, "too many");
+}
+
+TEST(HostileNumbers, RepeatsAndBlocks) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  refused({"Tile", {zeros({1, 1}), of<int64_t>({2}, {kMany, kMany})}}, "too large");
+  refused(with(Call{"SpaceToDepth", {zeros({1, 1 << 25, 0, 0})}}, "blocksize", int64_t{1} << 20),
+          "too large");
+  const Call quantize{"QuantizeLinear",
+                      {zeros({2, 4}), of<float>({2, 1}, {1, 1}), zeros({2, 1}, DType::u8)},
+                      {},
+                      {{"", DType::u8}}};
+  EXPECT_TRUE(run(with(quantize, "block_size", kLargest)).has_value());
+  refused({"SplitToSequence", {zeros({1 << 21}, DType::u8)}, {}, {{"seq", DType::u8}}},
+          "a sequence of 2097152 parts");
+  Call bits{"MatMulNBits", {zeros({2, 0}), zeros({4, 0, 8}, DType::u8), zeros({4, 0})}};
+  bits = with(with(with(bits, "K", int64_t{0}), "N", int64_t{4}), "block_size", int64_t{16});
+  refused(bits, "K = 0");
+}
+
+TEST(HostileNumbers, WhatIsNoNumberAsAnInteger) {
+  const Tensor a = of<int32_t>({1, 1}, {3});
+  for (const double factor : {std::nan(""), 1e300, -1e300})
+    EXPECT_TRUE(run(with(with(Call{"Gemm", {a, a, a}, {}, {{"", DType::i32}}}, "alpha", factor),
+                         "beta", factor))
+                    .has_value());
+  const auto logarithm = run({"ReduceLogSum", {zeros({3}, DType::i32)}, {}, {{"", DType::i32}}});
+  ASSERT_TRUE(logarithm.has_value());
+  EXPECT_EQ(*logarithm->front().tensor.as<int32_t>(), std::numeric_limits<int32_t>::min());
+  EXPECT_TRUE(
+      run({"ReduceL2", {of<int32_t>({2}, {40000, 30000})}, {}, {{"", DType::i32}}}).has_value());
+  const Tensor wild = of<float>({3}, {NAN, INFINITY, 1});
+  EXPECT_EQ(floats(with(Call{"OneHotEncoder", {wild}}, "cats_int64s", Integers{1, kSmallest})),
+            (std::vector<float>{0, 0, 0, 0, 1, 0}));
+  EXPECT_TRUE(run({"DynamicQuantizeLinear",
+                   {wild},
+                   {},
+                   {{"", DType::u8}, {"", DType::f32}, {"", DType::u8}}})
+                  .has_value());
+  Call roi{"RoiAlign", {zeros({1, 1, 4, 4}), zeros({1, 4}), of<int64_t>({1}, {0})}};
+  refused(with(roi, "spatial_scale", 1e300), "spatial_scale");
+  refused({"BitCast", {of<uint8_t>({2}, {1, 2})}, {}, {{"", DType::boolean}}}, "no bool");
+}
+
+TEST(HostileNumbers, Resizing) {
+  Call keep{"Resize", {zeros({0, 2}), std::nullopt, std::nullopt, of<int64_t>({2}, {0, 2})}};
+  refused(with(keep, "keep_aspect_ratio_policy", std::string("not_smaller")), "for an axis of 0");
+  Call crop{"Resize",
+            {zeros({4}), of<float>({2}, {0, 1e30f}), of<float>({1}, {1e-30f})},
+            {},
+            {{"", DType::f32}}};
+  crop = with(with(crop, "antialias", int64_t{1}), "mode", std::string("cubic"));
+  crop = with(crop, "coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  (void)run(crop);  // ends
+}
+
+TEST(HostileNumbers, TablesOfModels) {
+  refused(with(Call{"LinearRegressor", {zeros({2, 3})}}, "targets", kLargest), "targets");
+  refused(with(Call{"LinearRegressor", {zeros({0, 0})}}, "targets", int64_t{1} << 28), "targets");
+  refused(with(Call{"TreeEnsembleRegressor", {zeros({1, 1})}}, "n_targets", int64_t{1} << 26),
+          "n_targets");
+  Call grams{"TfIdfVectorizer", {of<int64_t>({4}, {1, 2, 1, 2})}};
+  for (const char* name : {"min_gram_length", "max_gram_length"})
+    grams = with(grams, name, int64_t{2});
+  grams = with(grams, "mode", std::string("TF"));
+  grams = with(grams, "max_skip_count", kLargest);
+  grams = with(grams, "ngram_counts", Integers{0, 0});
+  grams = with(grams, "pool_int64s", Integers{1, 2});
+  EXPECT_EQ(floats(with(grams, "ngram_indexes", Integers{0})), std::vector<float>{3});
+  refused(with(grams, "ngram_indexes", Integers{kLargest}), "ngram_indexes");
+  refused(with(Call{"ConstantOfShape", {of<int64_t>({1}, {2})}, {}, {{"", DType::string}}}, "value",
+               zeros({1}, DType::i64)),
+          "value of type i64");
+}
+
+// A sort needs an order of all elements: with one that has none it reads outside of them.
+TEST(HostileNumbers, UniqueAmongWhatIsNoNumber) {
+  std::vector<float> many(500);
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i] = i % 3 == 0 ? NAN : static_cast<float>((i * 7919) % 11);
+  const auto distinct = floats({"Unique", {of<float>({500}, many)}});
+  ASSERT_EQ(distinct.size(), 12u);
+  EXPECT_TRUE(std::is_sorted(distinct.begin(), distinct.end() - 1));
+  EXPECT_TRUE(std::isnan(distinct.back()));
+}
+
+// Rows that are not there are not walked for ever, and lists of them not made.
+TEST(HostileNumbers, LongAxesWithoutElements) {
+  constexpr int64_t kLong = 1 << 26;
+  EXPECT_EQ(floats({"MatMul", {zeros({kLong, 0, 2}), zeros({2, 3})}}).size(), 0u);
+  refused({"Unique", {zeros({0, kLong})}, {}, {{"", DType::f32}, {"", DType::string}}}, "output 1");
+  refused({"InstanceNormalization", {zeros({0, kLong, 1}), zeros({2}), zeros({2})}}, "values");
+  Value large(zeros({0}));
+  large.tensor.dims = {0, int64_t{1} << 40};
+  const OneStep step{"Identity", {{"", DType::f32}}, {{"", DType::f32}}, {}};
+  const auto session = open(step);
+  ASSERT_TRUE(session.has_value());
+  EXPECT_THAT(session->run(std::vector{large}).error().to_string(), HasSubstr("too large"));
+}
+
+}  // namespace
+}  // namespace hologram::testing
