@@ -167,7 +167,7 @@ Status roi_align(KernelContext& c) {
       if (image < 0 || image >= x.dims[0])
         return fail(ErrorCode::out_of_range, "region {} is in image {} of {}", i, image, x.dims[0]);
       for (int64_t k = 0; k < 4; ++k)
-        if (!(std::abs(static_cast<double>(rois.as<T>()[4 * i + k]) * scale) < 1e5))
+        if (!(std::abs(static_cast<double>(rois.as<T>()[4 * i + k]) * scale) < 1e6))
           return fail(ErrorCode::out_of_range, "coordinate {} of region {}",
                       static_cast<double>(rois.as<T>()[4 * i + k]), i);
     }
