@@ -41,6 +41,9 @@ Status check_window(std::string_view auto_pad, std::span<const int64_t> size,
   if (!in_range(size, 1) || !in_range(strides, 1) || !in_range(dilations, 1))
     return fail(ErrorCode::invalid_argument,
                 "strides, dilations and kernel sizes must be positive and at most {}", kLargest);
+  // Taps are numbered, also those of a pool, which has no weights that bound them.
+  if (!Dims(size).are_possible())
+    return fail(ErrorCode::invalid_argument, "a kernel of {} is too large", Dims(size).to_string());
   if (!in_range(pads, 0))
     return fail(ErrorCode::invalid_argument, "pads must be at least 0 and at most {}", kLargest);
   if (auto_pad != "NOTSET" && auto_pad != "VALID" && !auto_pad.empty() && !is_same(auto_pad))
