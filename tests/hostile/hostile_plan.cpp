@@ -284,7 +284,9 @@ Dims Draw::dims() {
   return result;
 }
 
-Tensor Draw::tensor(DType dtype, const Dims& dims) {
+Tensor Draw::tensor(DType dtype, Dims dims) {
+  // Every element is drawn; and an axis may have been put beside a large one and a 0.
+  while (dims.count() > 1 << 20 || !dims.are_possible()) *std::ranges::max_element(dims) = 1;
   Tensor result = *Tensor::allocate(dtype, dims);
   const int64_t count = result.count();
   if (dtype == DType::string) {

@@ -46,7 +46,7 @@ class Draw {
   DType type(const graph::Operator& entry, const std::string& variable);
   kernels::Attribute attribute(const std::string& name, char kind);
   kernels::Dims dims();
-  kernels::Tensor tensor(DType dtype, const kernels::Dims& dims);
+  kernels::Tensor tensor(DType dtype, kernels::Dims dims);
   int64_t integer();
   double number();
   std::string text();

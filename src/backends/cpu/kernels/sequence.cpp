@@ -83,7 +83,7 @@ Status sequence_length(KernelContext& c) {
 
 // Each part is a tensor of its own.
 Status check_parts(int64_t count) {
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMost = 1 << 18;
   if (count <= kMost) return {};
   return fail(ErrorCode::resource_exhausted, "a sequence of {} parts; at most {}", count, kMost);
 }
