@@ -1,6 +1,5 @@
 #include "bench/compare/measurement.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "bench/compare/child.h"
 #include "bench/compare/double_check.h"
+#include "bench/compare/memory.h"
 #include "bench/peers/agreement.h"
 #include "compiler/compile_within.h"
 #include "runtime/session/session.h"
@@ -36,12 +36,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double peak_mb() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 double processor_ms() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -59,37 +53,10 @@ void settle() {
   }
 }
 
-std::vector<PeerTensor> ports_of(const runtime::Session& session) {
-  std::vector<PeerTensor> ports;
-  for (const auto& port : session.inputs()) {
-    PeerTensor tensor{port.name, port.dtype, {}, {}};
-    if (port.shape)
-      for (const Dim& dim : *port.shape) tensor.shape.push_back(dim.is_symbol() ? -1 : dim.value());
-    ports.push_back(std::move(tensor));
-  }
-  return ports;
-}
-
 archive::OpenOptions trusting(const Job& job) {
   std::vector<archive::PublicKey> keys;
   if (job.key) keys.push_back(job.key->public_key());
   return {.trusted = std::make_shared<archive::TrustedKeys>(std::move(keys))};
-}
-
-// One side alone.
-Result<double> memory_of_ours(const Job& job) {
-  HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(job.archive, trusting(job)));
-  HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(session)));
-  HOLOGRAM_TRY(const auto inputs, to_values(session, drawn));
-  HOLOGRAM_CHECK(session.run(inputs));
-  return peak_mb();
-}
-Result<double> memory_of_theirs(const Job& job, std::span<const std::filesystem::path> folders) {
-  HOLOGRAM_TRY(const auto peer, OnnxRuntime::load(folders));
-  HOLOGRAM_TRY(const auto session, peer->open(job.model, job.threads));
-  HOLOGRAM_TRY(const auto inputs, draw_inputs(job.entry, session->inputs()));
-  HOLOGRAM_CHECK(session->run_only(inputs));
-  return peak_mb();
 }
 
 // Medians of our and their openings, in turns like the runs: what the first of a process costs more
@@ -270,11 +237,13 @@ json compile_model(const Job& job) { return to_json(compile(job)); }
 json measure(const Job& job, std::span<const std::filesystem::path> folders) {
   json row = in_child(job.threads, [&] { return to_json(measure_both(job, folders)); });
   if (row.contains("error")) return row;
-  const json ours = in_child(job.threads, [&] { return to_json(memory_of_ours(job)); });
-  const json theirs =
-      in_child(job.threads, [&] { return to_json(memory_of_theirs(job, folders)); });
-  if (ours.is_number()) row["hologram_peak_mb"] = ours;
-  if (theirs.is_number()) row["ort_peak_mb"] = theirs;
+  for (const char* side : {"hologram", "ort"}) {
+    const json memory = measure_memory(job, side, folders);
+    for (const char* figure : {"peak_mb", "private_mb"})
+      if (memory.contains(figure)) row[fmt::format("{}_{}", side, figure)] = memory[figure];
+    if (memory.contains("error"))
+      fmt::print(stderr, "{} alone: {}\n", side, memory["error"].dump());
+  }
   return row;
 }
 

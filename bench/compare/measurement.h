@@ -27,8 +27,8 @@ struct Job {
 nlohmann::json compile_model(const Job& job);
 
 // Runs both sides alternately on the same inputs in one process; before each run it waits until the
-// other side's threads have gone to sleep. Openings take turns too. Peaks of memory come from two
-// more processes that each run one side alone. {"error": ...} where something fails.
+// other side's threads have gone to sleep. Openings take turns too. Figures of memory come from
+// two more processes that each run one side alone (memory.h). {"error": ...} where something fails.
 nlohmann::json measure(const Job& job, std::span<const std::filesystem::path> folders);
 
 }  // namespace hologram::compare

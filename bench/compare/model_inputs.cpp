@@ -48,6 +48,17 @@ ModelEntry find_entry(const ordered_json& table, const std::filesystem::path& mo
   return found;
 }
 
+std::vector<PeerTensor> ports_of(const runtime::Session& session) {
+  std::vector<PeerTensor> ports;
+  for (const auto& port : session.inputs()) {
+    PeerTensor tensor{port.name, port.dtype, {}, {}};
+    if (port.shape)
+      for (const Dim& dim : *port.shape) tensor.shape.push_back(dim.is_symbol() ? -1 : dim.value());
+    ports.push_back(std::move(tensor));
+  }
+  return ports;
+}
+
 Result<std::vector<PeerTensor>> draw_inputs(const ModelEntry& entry,
                                             const std::vector<PeerTensor>& ports) {
   if (!entry.run.is_null()) return models::make_inputs(ports, entry.run);

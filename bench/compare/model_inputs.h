@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/peers/onnx_runtime.h"
+#include "runtime/session/session.h"
 
 namespace hologram::compare {
 
@@ -14,6 +15,9 @@ struct ModelEntry {
   nlohmann::ordered_json run;  // the largest of its runs, or null
 };
 ModelEntry find_entry(const nlohmann::ordered_json& table, const std::filesystem::path& model);
+
+// The inputs of an opened archive, without data.
+std::vector<peers::PeerTensor> ports_of(const runtime::Session& session);
 
 // By the entry's run where there is one. Otherwise floats are normal, integers small tokens, masks
 // ones, and open dimensions get sizes by what they seem to mean: a batch of 1, pictures of 224 x
