@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 namespace hologram::graph {
 namespace {
@@ -58,6 +60,67 @@ std::optional<Operand> split(const Dim& dim, char op) {
   return Operand{Dim(std::string(of)), number};
 }
 Operand as_multiple(const Dim& dim) { return split(dim, '*').value_or(Operand{dim, 1}); }
+
+// What a product is made of: symbols by name, and one number.
+struct Factors {
+  std::vector<std::string> symbols;
+  int64_t number = 1;
+};
+
+// Takes "((a*b)*12)" apart into a, b and 12; what is no product is one factor. False where the
+// numbers together do not fit.
+bool collect(std::string_view text, Factors& factors) {
+  int64_t number = 0;
+  const char *first = text.data(), *last = first + text.size();
+  if (const auto [end, error] = std::from_chars(first, last, number);
+      error == std::errc() && end == last)
+    return !__builtin_mul_overflow(factors.number, number, &factors.number);
+  int depth = 0;
+  // A model's own name may be anything; combine() writes nothing as long.
+  for (size_t i = 0; i < text.size() && text.size() <= kLongest && text.back() == ')'; ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) break;  // brackets that do not enclose the whole, or its end
+    if (depth == 1 && text[i] == '*' && i > 1 && i + 2 < text.size())
+      return collect(text.substr(1, i - 1), factors) &&
+             collect(text.substr(i + 1, text.size() - i - 2), factors);
+  }
+  factors.symbols.emplace_back(text);
+  return true;
+}
+std::optional<Factors> factors_of(std::initializer_list<const Dim*> dims) {
+  Factors factors;
+  for (const Dim* dim : dims)
+    if (is_unknown(*dim) || !collect(dim->to_string(), factors)) return std::nullopt;
+  std::sort(factors.symbols.begin(), factors.symbols.end());
+  return factors;
+}
+
+// In one form for every order of the same factors.
+Dim multiply(const Factors& factors) {
+  if (factors.symbols.empty()) return factors.number;
+  Dim result = Dim(factors.symbols[0]);
+  for (size_t i = 1; i < factors.symbols.size() && !is_unknown(result); ++i) {
+    std::string text = "(" + result.symbol() + "*" + factors.symbols[i] + ")";
+    result = text.size() > kLongest ? unknown_dim() : Dim(std::move(text));
+  }
+  return factors.number == 1 ? result : combine("*", result, factors.number);
+}
+
+// Takes away what a dividend and its divisor have in common; whether there was something.
+bool cancel(Factors& a, Factors& b) {
+  std::vector<std::string> left_of_a, left_of_b;
+  std::set_difference(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(),
+                      std::back_inserter(left_of_a));
+  std::set_difference(b.symbols.begin(), b.symbols.end(), a.symbols.begin(), a.symbols.end(),
+                      std::back_inserter(left_of_b));
+  const int64_t common = std::gcd(a.number, b.number);
+  if (common <= 1 && left_of_a.size() == a.symbols.size()) return false;
+  a.symbols = std::move(left_of_a);
+  b.symbols = std::move(left_of_b);
+  a.number /= common;
+  b.number /= common;
+  return true;
+}
 
 // Sums stay far from the ends of 64 bits.
 constexpr int64_t kLargestTerm = int64_t{1} << 40;
@@ -169,13 +232,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (is(a, 0) || is(b, 0)) return 0;
   if (is(a, 1)) return b;
   if (is(b, 1)) return a;
-  if (!a.is_symbol()) return b * a;
-  if (!b.is_symbol() && !is_unknown(a)) {
-    const Operand multiple = as_multiple(a);
-    int64_t times = 0;
-    if (!__builtin_mul_overflow(multiple.number, b.value(), &times) && times > 0)
-      return combine("*", multiple.of, times);
-  }
+  if (const auto factors = factors_of({&a, &b}); factors && factors->number > 0)
+    return multiply(*factors);
   return combine("*", a, b);
 }
 Dim operator/(const Dim& a, const Dim& b) {
@@ -183,6 +241,13 @@ Dim operator/(const Dim& a, const Dim& b) {
     return divides(a.value(), b.value()) ? Dim(floor_div(a.value(), b.value())) : unknown_dim();
   if (is(b, 1)) return a;
   if (equal_dims(a, b)) return 1;
+  // The rest of a reshape, "((batch*seq)*64)/(batch*64)", is seq: a divisor of 0 has no quotient.
+  if (b.is_symbol()) {
+    auto dividend = factors_of({&a}), divisor = factors_of({&b});
+    if (dividend && divisor && dividend->number > 0 && divisor->number > 0 &&
+        cancel(*dividend, *divisor))
+      return multiply(*dividend) / multiply(*divisor);
+  }
   if (!b.is_symbol() && b.value() > 0 && !is_unknown(a)) {
     const Operand multiple = as_multiple(a);
     if (multiple.number % b.value() == 0) return multiple.of * (multiple.number / b.value());

@@ -40,7 +40,15 @@ TEST(Dim, KeepsMultiplesShort) {
   EXPECT_EQ(((n + m) * 6) / 3, (n + m) * 2);
   EXPECT_EQ(((n * m) * 6) / 6, n * m);
   EXPECT_EQ((n * 5) / 2, Dim(std::string("((n*5)/2)")));  // rounds
-  EXPECT_EQ((n * (m * 2)) / 2, Dim(std::string("(((m*2)*n)/2)")));
+  EXPECT_EQ((n * (m * 2)) / 2, m * n);
+  EXPECT_EQ((n * 3) * (m * 2), (m * 6) * n);
+  EXPECT_EQ(((n * m) * 288) / (m * 288), n);
+  EXPECT_EQ((n * m * 12) / (m * 8), Dim(std::string("((n*3)/2)")));
+  EXPECT_EQ(evaluate((n * m * 12) / (m * 8), {{"n", 3}, {"m", 5}}), 4);
+  EXPECT_EQ((n * 3) / (m * 5), Dim(std::string("((n*3)/(m*5))")));
+  EXPECT_EQ((((n - 7) / 3) * m * n) / (n * m), (n - 7) / 3);
+  EXPECT_TRUE(is_unknown(n * Dim(std::string(1 << 20, '(') + "a*b)")));  // a model's own name
+  EXPECT_EQ(((n * m) + 1) / n, Dim(std::string("(((m*n)+1)/n)")));       // no product
   EXPECT_EQ(evaluate((n * 5) / 2, {{"n", 3}}), 7);
   EXPECT_EQ(evaluate(n * INT64_MAX * 2, {{"n", 0}}), 0);
 }
@@ -139,6 +147,26 @@ TEST(Resolve, KeepsSymbolsThroughShapeArithmetic) {
   ASSERT_TRUE(g.status().has_value()) << g.status().error().to_string();
   EXPECT_EQ(g.value(g.outputs[0]).type.shape->rank(), 2u);
   EXPECT_EQ((*g.value(g.outputs[0]).type.shape)[0], symbol("n"));
+}
+
+// Positions 0 .. length of a signal behind a strided step: as many as the signal has, so the two
+// broadcast provably. A length that no value has may be negative.
+TEST(Resolve, CountsARangeOverASizeByThatSize) {
+  Graph g;
+  const Dim frames = (symbol("samples") - 63) / 64;
+  ValueId x =
+      g.add_input("x", ValueType::tensor(DType::f32, Shape(std::vector<Dim>{symbol("n"), frames})));
+  ValueId size = g.op("Squeeze").input(g.op("Shape").input(x).attribute("start", 1));
+  const auto scalar = [&](int64_t number) -> ValueId {
+    return g.op("Squeeze").input(g.constant(std::vector<int64_t>{number}));
+  };
+  const auto range_from = [&](int64_t start) {
+    ValueId range = g.op("Range").input(scalar(start)).input(size).input(scalar(1));
+    EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
+    return (*g.value(range).type.shape)[0];
+  };
+  EXPECT_EQ(range_from(0), frames);
+  EXPECT_EQ(range_from(3), larger(frames - 3, 0));
 }
 
 TEST(Verify, FindsAValueReadTooEarly) {

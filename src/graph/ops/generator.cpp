@@ -24,6 +24,15 @@ Status constant_of_shape(InferContext& c) {
   return {};
 }
 
+// Whether some value has that many elements along an axis: it is not negative then.
+bool is_size(const Graph& graph, const Dim& dim) {
+  for (size_t i = 0; i < graph.value_count(); ++i)
+    if (const auto& shape = graph.value(static_cast<ValueId>(i)).type.shape)
+      for (const Dim& size : *shape)
+        if (equal_dims(size, dim)) return true;
+  return false;
+}
+
 Status range(InferContext& c) {
   for (size_t i = 0; i < 3; ++i) {
     const Shape* shape = c.shape(i);
@@ -35,8 +44,10 @@ Status range(InferContext& c) {
   const auto *start = c.contents(0), *limit = c.contents(1), *delta = c.contents(2);
   // Contents are integers; a negative delta is left to the kernel.
   if (start && limit && delta && start->size() == 1 && limit->size() == 1 && delta->size() == 1 &&
-      !(*delta)[0].is_symbol() && (*delta)[0].value() > 0)
-    count = ceil_div(larger((*limit)[0] - (*start)[0], 0), (*delta)[0]);
+      !(*delta)[0].is_symbol() && (*delta)[0].value() > 0) {
+    const Dim length = (*limit)[0] - (*start)[0];
+    count = ceil_div(is_size(c.graph(), length) ? length : larger(length, 0), (*delta)[0]);
+  }
   c.set_shape(0, Shape(std::vector<Dim>{count}));
   return {};
 }
