@@ -26,7 +26,7 @@ for model in "${models[@]}"; do
   row="$folder/rows/$(echo "${model#"$folder"/} $*" | tr -c 'A-Za-z0-9.\n' _).json"
   echo "[$((${#rows[@]} + 1))/${#models[@]}] $(basename "$model")"
   [ -e "$row" ] || ${runner[@]+"${runner[@]}"} "$bin/hologram-compare" "$model" --ort "$folder" \
-    --runs "${BENCH_RUNS:-20}" --json "$row" "$@" || [ -e "$row" ]
+    --runs "${BENCH_RUNS:-20}" --profile --json "$row" "$@" || [ -e "$row" ]
   rows+=("$row")
 done
 "$bin/hologram-compare" --rows "${rows[@]}" --docs "$page" --html "$folder/benchmarks.html" \

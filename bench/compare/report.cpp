@@ -8,6 +8,8 @@
 #include <map>
 #include <thread>
 
+#include "bench/compare/targets.h"
+
 namespace hologram::compare {
 namespace {
 
@@ -214,7 +216,7 @@ std::string docs_page(const json& rows) {
         number(row, "ratio_low"), number(row, "ratio_high"), opening(row, "hologram"),
         opening(row, "ort"), number(row, "max_error"), errors_to_f64(row), memory(row));
   }
-  page += "\n" + summary(rows);
+  page += "\n" + summary(rows) + "\n" + targets_chapter(rows);
   return page;
 }
 
