@@ -157,14 +157,22 @@ void norm_group(const GroupNorm& norm, size_t index) {
   const size_t channels = norm.channels / norm.groups, group = index % norm.groups;
   const float* x = norm.x + index * channels * norm.pixels;
   float* y = norm.y + index * channels * norm.pixels;
-  const Moments m = moments(x, channels * norm.pixels, norm.epsilon, false);
+  const size_t n = channels * norm.pixels, whole = n / kLanes * kLanes;
+  const Moments m = moments(x, n, norm.epsilon, false);
+  // Groups are long, and a mean far from 0 is rounded by much of what is left without it: the mean
+  // of that goes into the bias. (Of the variance it is the square, and too small to count.)
+  const V centre = hn::Set(d, m.mean);
+  float rest = reduce_with<SumOf>(
+      d, whole, [&](size_t i) HWY_ATTR { return hn::Sub(hn::LoadU(d, x + i), centre); });
+  for (size_t i = whole; i < n; ++i) rest += x[i] - m.mean;
+  rest /= static_cast<float>(n);
   for (size_t c = 0; c < channels; ++c) {
     const size_t channel = group * channels + c;
     const float scale = m.inverse * (norm.scale ? norm.scale[channel] : 1.0f);
-    const float bias = norm.bias ? norm.bias[channel] : 0.0f;
-    const V scales = hn::Set(d, scale), biases = hn::Set(d, bias), means = hn::Set(d, m.mean);
+    const float bias = (norm.bias ? norm.bias[channel] : 0.0f) - rest * scale;
+    const V scales = hn::Set(d, scale), biases = hn::Set(d, bias);
     map(x + c * norm.pixels, y + c * norm.pixels, norm.pixels, 0.0f,
-        [&](V v, size_t) HWY_ATTR { return hn::MulAdd(hn::Sub(v, means), scales, biases); });
+        [&](V v, size_t) HWY_ATTR { return hn::MulAdd(hn::Sub(v, centre), scales, biases); });
   }
 }
 

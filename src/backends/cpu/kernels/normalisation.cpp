@@ -171,6 +171,24 @@ Status group_norm(KernelContext& c, int64_t groups) {
   const double epsilon = c.number("epsilon", kEpsilon);
   const int64_t per_group = channels / groups;
   const bool by_group = c.has_input(1) && c.input(1).count() == groups && groups != channels;
+  const auto a_channel = [&](size_t i) {
+    return !c.has_input(i) || (c.input(i).count() == channels && c.input(i).dtype == DType::f32);
+  };
+  if (x.dtype == DType::f32 && !by_group && a_channel(1) && a_channel(2)) {
+    const auto floats = [&](size_t i) { return c.has_input(i) ? c.input(i).as<float>() : nullptr; };
+    HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+    backends::dense::group_norm({.batch = static_cast<size_t>(batch),
+                                 .channels = static_cast<size_t>(channels),
+                                 .pixels = static_cast<size_t>(pixels),
+                                 .groups = static_cast<size_t>(groups),
+                                 .x = x.as<float>(),
+                                 .scale = floats(1),
+                                 .bias = floats(2),
+                                 .epsilon = static_cast<float>(epsilon),
+                                 .y = y.as<float>()},
+                                c.threads());
+    return {};
+  }
   HOLOGRAM_TRY(const auto scale, per_channel(c, 1, by_group ? groups : channels, 1, "scale"));
   HOLOGRAM_TRY(const auto bias, per_channel(c, 2, by_group ? groups : channels, 0, "bias"));
   HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
