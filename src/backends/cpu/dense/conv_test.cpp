@@ -232,7 +232,9 @@ TEST(Conv, Winograd) {
     for (ConvAlgorithm algorithm : {ConvAlgorithm::winograd_2, ConvAlgorithm::winograd_4})
       for (ConvShape s : {shape(16, 16, 8, 8, 3, 1, 1), shape(20, 40, 7, 7, 3, 1, 1),
                           shape(64, 33, 13, 19, 3, 1, 0), shape(3, 5, 4, 5, 3, 1, 1),
-                          shape(32, 64, 30, 31, 3, 1, 2), shape(1, 1, 3, 3, 3, 1, 0)}) {
+                          shape(32, 64, 30, 31, 3, 1, 2), shape(1, 1, 3, 3, 3, 1, 0),
+                          shape(150, 40, 8, 16, 3, 1, 1), shape(150, 48, 13, 17, 3, 1, 1),
+                          shape(17, 16, 12, 8, 3, 1, 1)}) {
         s.algorithm = algorithm;
         EXPECT_FALSE(conv_supported(s, Layout::nchw, Layout::blocked));
         expect_every_layout(s);

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense/winograd.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -32,6 +33,52 @@ struct WinogradSquare {
   const float* bias;         // of the block, or null
   const float* residual;     // of the block, or null
   size_t offset;             // of the block from the output's start
+};
+
+// Kernels of a panel of outputs on their way to a row of their squares.
+struct WinogradKernels {
+  const float* weights;  // [inputs][9][width]
+  size_t inputs, width;  // width: a multiple of 16
+  size_t row;            // of the square
+  float* elements;       // [n][inputs][width], an element every `stride` floats
+  size_t stride;
+};
+
+// Products of a row of elements of few squares by kernels that become squares in registers.
+struct WinogradFew {
+  const float* weights;  // [inputs][9][width], from the first of 16 outputs on
+  size_t inputs, width;
+  size_t row, squares;
+  const float*
+      a;  // element e, square q, input i: a[e * a_element + i / 16 * a_chunk + q * 16 + i % 16]
+  size_t a_element, a_chunk;
+  float* c;  // element e, square q: 16 results at c[e * c_element + q * 16]
+  size_t c_element;
+};
+
+// G of n points: row i is (1, p, p^2) / prod of (p - q) over the other points q; the last row is
+// infinity's. Points are 0 and pairs of p and -p, whose divisors are equal.
+template <size_t kIn>
+struct WinogradPoints {
+  float g[kIn][3] = {};
+  constexpr WinogradPoints() {
+    double points[5] = {0, 1, -1, 0, 0};
+    if (kIn == 6) {
+      points[1] = kNear;
+      points[2] = -kNear;
+      points[3] = kFar;
+      points[4] = -kFar;
+    }
+    for (size_t i = 0; i + 1 < kIn; ++i) {
+      double divisor = 1;
+      for (size_t j = 0; j + 1 < kIn; ++j)
+        if (j != i) divisor *= points[i] - points[j];
+      g[i][0] = static_cast<float>(1 / divisor);
+      g[i][1] = static_cast<float>(points[i] / divisor);
+      g[i][2] = static_cast<float>(points[i] * points[i] / divisor);
+    }
+    g[kIn - 1][2] = 1;
+  }
 };
 }  // namespace hologram::backends::dense
 #endif
@@ -189,6 +236,95 @@ void square_out(const WinogradSquare& s) {
   }
 }
 
+// A row of G w G^T of one vector of kernels: first by rows, then by columns, where the two points
+// of a pair share what is even and what is odd.
+template <size_t kOut>
+struct KernelRow {
+  static constexpr size_t kIn = kOut + 2;
+  static constexpr WinogradPoints<kIn> kPoints = {};
+  V r0, r1, r2;
+  explicit HWY_INLINE KernelRow(size_t row)
+      : r0(set(kPoints.g[row][0])), r1(set(kPoints.g[row][1])), r2(set(kPoints.g[row][2])) {}
+
+  // w: nine taps, `width` floats apart.
+  HWY_INLINE void elements(const float* w, size_t width, V* e) const {
+    const D d;
+    V t[3];
+#pragma GCC unroll 3
+    for (size_t x = 0; x < 3; ++x) {
+      const V w0 = hn::LoadU(d, w + x * width), w1 = hn::LoadU(d, w + (3 + x) * width);
+      const V w2 = hn::LoadU(d, w + (6 + x) * width);
+      t[x] = hn::MulAdd(r2, w2, hn::MulAdd(r1, w1, hn::Mul(r0, w0)));
+    }
+    e[0] = hn::Mul(set(kPoints.g[0][0]), t[0]);
+#pragma GCC unroll 2
+    for (size_t j = 1; j + 1 < kIn; j += 2) {
+      const V even = hn::MulAdd(set(kPoints.g[j][2]), t[2], hn::Mul(set(kPoints.g[j][0]), t[0]));
+      const V odd = hn::Mul(set(kPoints.g[j][1]), t[1]);
+      e[j] = hn::Add(even, odd);
+      e[j + 1] = hn::Sub(even, odd);
+    }
+    e[kIn - 1] = t[2];
+  }
+};
+
+template <size_t kOut>
+void kernel_row(const WinogradKernels& k) {
+  constexpr size_t kIn = kOut + 2;
+  const D d;
+  const KernelRow<kOut> row(k.row);
+  const float* w = k.weights;
+  for (size_t in = 0; in < k.inputs; ++in, w += 9 * k.width)
+    for (size_t lane = 0; lane < k.width; lane += kLanes) {
+      V e[kIn];
+      row.elements(w + lane, k.width, e);
+      float* to = k.elements + in * k.width + lane;
+#pragma GCC unroll 6
+      for (size_t j = 0; j < kIn; ++j) hn::StoreU(e[j], d, to + j * k.stride);
+    }
+}
+
+// kSquares squares from `first` on, 16 outputs.
+template <size_t kSquares>
+void few_squares(const WinogradFew& f, size_t first) {
+  const D d;
+  const KernelRow<4> row(f.row);
+  for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    V sums[6][kSquares];
+#pragma GCC unroll 6
+    for (size_t e = 0; e < 6; ++e)
+#pragma GCC unroll 4
+      for (size_t q = 0; q < kSquares; ++q) sums[e][q] = hn::Zero(d);
+    const float* w = f.weights + lane;
+    for (size_t in = 0; in < f.inputs; ++in, w += 9 * f.width) {
+      const float* a =
+          f.a + in / kChannelBlock * f.a_chunk + first * kChannelBlock + in % kChannelBlock;
+      V element[6];
+      row.elements(w, f.width, element);
+#pragma GCC unroll 6
+      for (size_t e = 0; e < 6; ++e)
+#pragma GCC unroll 4
+        for (size_t q = 0; q < kSquares; ++q)
+          sums[e][q] = hn::MulAdd(hn::Set(d, a[e * f.a_element + q * kChannelBlock]), element[e],
+                                  sums[e][q]);
+    }
+#pragma GCC unroll 6
+    for (size_t e = 0; e < 6; ++e)
+#pragma GCC unroll 4
+      for (size_t q = 0; q < kSquares; ++q)
+        hn::StoreU(sums[e][q], d, f.c + e * f.c_element + (first + q) * kChannelBlock + lane);
+  }
+}
+
+void few_squares_4(const WinogradFew& f) {
+  size_t first = 0;
+  if constexpr (HWY_TARGET <= HWY_AVX3)  // sums of four squares need 24 registers
+    for (; first + 4 <= f.squares; first += 4) few_squares<4>(f, first);
+  for (; first < f.squares; ++first) few_squares<1>(f, first);
+}
+
+void kernel_row_2(const WinogradKernels& k) { kernel_row<2>(k); }
+void kernel_row_4(const WinogradKernels& k) { kernel_row<4>(k); }
 void square_in_2(const WinogradSquare& s) { square_in<2>(s); }
 void square_in_4(const WinogradSquare& s) { square_in<4>(s); }
 void square_out_2(const WinogradSquare& s) { square_out<2>(s); }
@@ -200,6 +336,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hologram::backends::dense {
+HWY_EXPORT(few_squares_4);
+HWY_EXPORT(kernel_row_2);
+HWY_EXPORT(kernel_row_4);
 HWY_EXPORT(square_in_2);
 HWY_EXPORT(square_in_4);
 HWY_EXPORT(square_out_2);
@@ -208,6 +347,10 @@ HWY_EXPORT(square_out_4);
 namespace {
 
 size_t outputs_of(const ConvShape& s) { return s.algorithm == ConvAlgorithm::winograd_2 ? 2 : 4; }
+
+size_t panels_of(const ConvShape& s) {
+  return (align_up(s.out_channels, kChannelBlock) + kPanelColumns - 1) / kPanelColumns;
+}
 
 // How a sample is cut: squares in row-major order, in blocks small enough for both transformed
 // blocks to stay in L2, but with enough rows for the products to use each weight they load.
@@ -223,14 +366,29 @@ struct Squares {
   }
 };
 
+// Kernels become squares as they are used, those of a panel of outputs and some inputs at a time,
+// each thread's in a place of its own that stays in L2: four times the weights would take longer to
+// read than to make. Elements lie off multiples of 4 KiB, where their lines would drive each other
+// out of the first cache.
+constexpr size_t kMostThreads = 128;
+
+// So few squares that kernels become squares in registers, again for every four of them.
+bool are_few(const Squares& squares) { return squares.size == 4 && squares.count <= 8; }
+
 struct Places {
-  size_t transformed, products, bias, total;
+  size_t transformed, products, bias, kernels, inputs, stride, kernel_bytes, threads, total;
   Places(const ConvShape& s, const Squares& squares) {
     const size_t per_block = squares.elements * squares.block * kChannelBlock * sizeof(float);
     transformed = 0;
     products = per_block * channel_blocks(s.in_channels);
     bias = products + per_block * channel_blocks(s.out_channels);
-    total = bias + channel_blocks(s.out_channels) * kChannelBlock * sizeof(float);
+    kernels = bias + align_up(s.out_channels, kChannelBlock) * sizeof(float);
+    inputs = std::min(size_t{128}, align_up(s.in_channels, kChannelBlock));
+    stride = align_up(inputs * kPanelColumns, 1024) + 5 * kChunk;
+    kernel_bytes = (squares.size + 2) * stride * sizeof(float);
+    threads = std::min(kMostThreads, panels_of(s) * (squares.size + 2));
+    if (are_few(squares)) kernel_bytes = 0;
+    total = kernels + threads * kernel_bytes;
   }
 };
 
@@ -239,63 +397,45 @@ struct Places {
 ConvAlgorithm best_conv_algorithm(const ConvShape& s) {
   if (!is_winograd(s) || s.in_channels < 16 || s.out_channels < 16) return ConvAlgorithm::direct;
   // Seconds by three rates: products, transformed elements, and weights, which are read from memory
-  // once a sample.
+  // once a sample. Making a kernel's square takes as long as so many products, in registers 96.
   constexpr double kProducts = 50e9, kElements = 1.6e9, kWeightBytes = 14e9;
-  const auto seconds = [&](size_t size, size_t elements) {
-    const size_t squares = (s.out_height + size - 1) / size * ((s.out_width + size - 1) / size);
-    const auto products = static_cast<double>(squares * elements * s.in_channels * s.out_channels);
-    const auto moved = static_cast<double>(squares * elements * (s.in_channels + s.out_channels));
-    const auto weights = static_cast<double>(elements * s.in_channels * s.out_channels * 4);
-    return std::max(products / kProducts, weights / kWeightBytes) + moved / kElements / 2;
+  const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
+  const double weights = 36 * pairs / kWeightBytes;
+  const auto seconds = [&](ConvAlgorithm algorithm, double kernel) {
+    ConvShape shape = s;
+    shape.algorithm = algorithm;
+    const Squares squares(shape);
+    const size_t blocks = (squares.count + squares.block - 1) / squares.block;
+    const auto elements = static_cast<double>(squares.count * squares.elements);
+    const double products =
+        (are_few(squares) ? static_cast<double>(squares.count / 4 * 240 + squares.count % 4 * 132)
+                          : elements + static_cast<double>(blocks) * kernel) *
+        pairs;
+    const double moved = elements * static_cast<double>(s.in_channels + s.out_channels);
+    return std::max(products / kProducts, weights) + moved / kElements / 2;
   };
   const double direct =
       static_cast<double>(s.out_height * s.out_width * 9 * s.in_channels * s.out_channels) /
       kProducts;
-  const double two = seconds(2, 16), four = seconds(4, 36);
+  const double two = seconds(ConvAlgorithm::winograd_2, 150);
+  const double four = seconds(ConvAlgorithm::winograd_4, 270);
   if (direct <= std::min(two, four)) return ConvAlgorithm::direct;
   return two <= four ? ConvAlgorithm::winograd_2 : ConvAlgorithm::winograd_4;
 }
 
 size_t packed_winograd_bytes(const ConvShape& s) {
-  const size_t n = outputs_of(s) + 2;
-  return n * n * packed_b_bytes(s.in_channels, s.out_channels);
+  return 9 * s.in_channels * align_up(s.out_channels, kChannelBlock) * sizeof(float);
 }
 
 void pack_winograd(const ConvShape& s, const float* weights, float* packed) {
-  // G: row i is (1, p, p^2) / prod of (p - q) over the other points q; the last row is infinity's.
-  const size_t n = outputs_of(s) + 2;
-  double points[5] = {0, 1, -1, 0, 0}, g[6][3] = {};
-  if (n == 6) {
-    points[1] = kNear;
-    points[2] = -kNear;
-    points[3] = kFar;
-    points[4] = -kFar;
-  }
-  for (size_t i = 0; i + 1 < n; ++i) {
-    double divisor = 1;
-    for (size_t j = 0; j + 1 < n; ++j)
-      if (j != i) divisor *= points[i] - points[j];
-    g[i][0] = 1 / divisor;
-    g[i][1] = points[i] / divisor;
-    g[i][2] = points[i] * points[i] / divisor;
-  }
-  g[n - 1][2] = 1;
-  const size_t matrix = packed_b_bytes(s.in_channels, s.out_channels) / sizeof(float);
-  std::fill_n(packed, n * n * matrix, 0.0f);
-  for (size_t out = 0; out < s.out_channels; ++out) {
-    const size_t column = out / kPanelColumns * kPanelColumns;
+  for (size_t column = 0; column < s.out_channels; column += kPanelColumns) {
     const size_t width = std::min(kPanelColumns, align_up(s.out_channels, kChunk) - column);
-    for (size_t in = 0; in < s.in_channels; ++in) {
-      const float* w = weights + (out * s.in_channels + in) * 9;
-      float* to = packed + column * s.in_channels + in * width + (out - column);
-      for (size_t i = 0; i < n; ++i)
-        for (size_t j = 0; j < n; ++j) {
-          double value = 0;
-          for (size_t y = 0; y < 3; ++y)
-            for (size_t x = 0; x < 3; ++x) value += g[i][y] * g[j][x] * w[y * 3 + x];
-          to[(i * n + j) * matrix] = static_cast<float>(value);
-        }
-    }
+    for (size_t in = 0; in < s.in_channels; ++in)
+      for (size_t tap = 0; tap < 9; ++tap)
+        for (size_t i = 0; i < width; ++i)
+          *packed++ = column + i < s.out_channels
+                          ? weights[((column + i) * s.in_channels + in) * 9 + tap]
+                          : 0.0f;
   }
 }
 
@@ -319,11 +459,15 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   const bool two = squares.size == 2;
   const auto in = two ? HWY_DYNAMIC_DISPATCH(square_in_2) : HWY_DYNAMIC_DISPATCH(square_in_4);
   const auto out = two ? HWY_DYNAMIC_DISPATCH(square_out_2) : HWY_DYNAMIC_DISPATCH(square_out_4);
+  const auto prepare =
+      two ? HWY_DYNAMIC_DISPATCH(kernel_row_2) : HWY_DYNAMIC_DISPATCH(kernel_row_4);
+  const auto few = HWY_DYNAMIC_DISPATCH(few_squares_4);
   const TileKernel kernel = tile_kernel();
   const size_t in_pixels = s.in_height * s.in_width * kChannelBlock;
   const size_t out_pixels = s.out_height * s.out_width * kChannelBlock;
-  const size_t matrix = packed_b_bytes(s.in_channels, s.out_channels) / sizeof(float);
-  const size_t panels = (outs * kChannelBlock + kPanelColumns - 1) / kPanelColumns;
+  const size_t panels = panels_of(s), rows = squares.size + 2;
+  // Whole squares make best use of what they read; parts of them where threads would be idle.
+  const size_t cuts = pool.size() == 1 ? 1 : std::clamp<size_t>(4 * pool.size() / panels, 1, rows);
   static constexpr ptrdiff_t kNoOffset = 0;
   const Epilogue plain;
   const unsigned threads = squares.count * squares.elements * ins * outs < 512 ? 1 : 0;
@@ -351,30 +495,78 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
       pool.parallel_for(ins * count, 8, take, Schedule::fixed, threads);
 
       const RowTiles tiles(count, kernel.rows);
-      const auto multiply = [&](size_t begin, size_t end) {
-        for (size_t job = begin; job < end; ++job) {
-          const size_t element = job / panels, column = job % panels * kPanelColumns;
-          for (size_t t = 0; t < tiles.tiles; ++t) {
-            Tile tile;
-            tile.rows = tiles.height(t);
-            tile.a = transformed + (element * ins * count + tiles.begin(t)) * kChannelBlock;
-            tile.a_row = kChannelBlock;
-            tile.a_chunk = static_cast<ptrdiff_t>(count * kChannelBlock);
-            tile.taps = &kNoOffset;
-            tile.chunks = ins;
-            tile.last = s.in_channels - (ins - 1) * kChannelBlock;
-            tile.b = conv.packed_weights + element * matrix + column * s.in_channels;
-            tile.b_stride = tile.columns = std::min(kPanelColumns, outs * kChannelBlock - column);
-            tile.c = products + (element * outs + column / kChannelBlock) * count * kChannelBlock +
-                     tiles.begin(t) * kChannelBlock;
-            tile.c_row = kChannelBlock;
-            tile.c_block = static_cast<ptrdiff_t>(count * kChannelBlock);
-            tile.epilogue = &plain;
-            kernel.run(tile);
+      // Inputs in turn, so that the weights are read from memory once.
+      const auto multiply = [&](size_t panel, size_t first_row, size_t last_row, float* elements) {
+        const size_t column = panel * kPanelColumns;
+        const size_t width = std::min(kPanelColumns, outs * kChannelBlock - column);
+        for (size_t input = 0; input < s.in_channels; input += places.inputs)
+          for (size_t row = first_row; row < last_row; ++row) {
+            const size_t inputs = std::min(places.inputs, s.in_channels - input);
+            prepare({.weights = conv.packed_weights + 9 * (s.in_channels * column + input * width),
+                     .inputs = inputs,
+                     .width = width,
+                     .row = row,
+                     .elements = elements,
+                     .stride = places.stride});
+            for (size_t e = 0; e < rows; ++e)
+              for (size_t t = 0; t < tiles.tiles; ++t) {
+                const size_t element = row * rows + e, square = tiles.begin(t);
+                Tile tile;
+                tile.rows = tiles.height(t);
+                tile.a = transformed +
+                         ((element * ins + input / kChannelBlock) * count + square) * kChannelBlock;
+                tile.a_row = kChannelBlock;
+                tile.a_chunk = static_cast<ptrdiff_t>(count * kChannelBlock);
+                tile.taps = &kNoOffset;
+                tile.chunks = channel_blocks(inputs);
+                tile.last = inputs - (tile.chunks - 1) * kChannelBlock;
+                tile.b = elements + e * places.stride;
+                tile.b_stride = tile.columns = width;
+                tile.c = products + ((element * outs + column / kChannelBlock) * count + square) *
+                                        kChannelBlock;
+                tile.c_row = kChannelBlock;
+                tile.c_block = static_cast<ptrdiff_t>(count * kChannelBlock);
+                tile.residual = input > 0 ? tile.c : nullptr;
+                tile.residual_row = tile.c_row;
+                tile.epilogue = &plain;
+                kernel.run(tile);
+              }
+          }
+      };
+      const auto multiply_few = [&](size_t panel, size_t first_row, size_t last_row) {
+        const size_t past = std::min((panel + 1) * kPanelColumns, outs * kChannelBlock);
+        const size_t width = past - panel * kPanelColumns;
+        for (size_t column = panel * kPanelColumns; column < past; column += kChannelBlock)
+          for (size_t row = first_row; row < last_row; ++row)
+            few({.weights = conv.packed_weights + 9 * s.in_channels * panel * kPanelColumns +
+                            column % kPanelColumns,
+                 .inputs = s.in_channels,
+                 .width = width,
+                 .row = row,
+                 .squares = count,
+                 .a = transformed + row * rows * ins * count * kChannelBlock,
+                 .a_element = ins * count * kChannelBlock,
+                 .a_chunk = count * kChannelBlock,
+                 .c = products +
+                      (row * rows * outs + column / kChannelBlock) * count * kChannelBlock,
+                 .c_element = outs * count * kChannelBlock});
+      };
+      std::atomic<size_t> next = 0;
+      const auto take_rows = [&](size_t begin, size_t end) {
+        for (size_t thread = begin; thread < end; ++thread) {
+          auto* elements =
+              reinterpret_cast<float*>(scratch + places.kernels + thread * places.kernel_bytes);
+          for (size_t job; (job = next.fetch_add(1, std::memory_order_relaxed)) < panels * cuts;) {
+            const size_t from = job % cuts * rows / cuts, to = (job % cuts + 1) * rows / cuts;
+            if (are_few(squares))
+              multiply_few(job / cuts, from, to);
+            else
+              multiply(job / cuts, from, to, elements);
           }
         }
       };
-      pool.parallel_for(squares.elements * panels, 1, multiply, Schedule::dynamic, threads);
+      pool.parallel_for(std::min<size_t>(pool.size(), places.threads), 1, take_rows,
+                        Schedule::fixed, threads);
 
       const auto give = [&](size_t begin, size_t end) {
         for (size_t job = begin; job < end; ++job) {

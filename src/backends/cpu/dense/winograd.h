@@ -16,7 +16,7 @@ constexpr bool is_winograd(const ConvShape& s) {
          s.stride_width == 1 && s.dilation_height == 1 && s.dilation_width == 1 && s.groups == 1;
 }
 
-// Weights: [n * n][panel of 32 outputs][input][32]: a packed B (gemm.h) for each element.
+// Weights: [panel of 32 outputs][input][9][32], the last panel 16 wide where that is enough.
 size_t packed_winograd_bytes(const ConvShape& shape);
 void pack_winograd(const ConvShape& shape, const float* weights, float* packed);
 size_t winograd_scratch_bytes(const Conv& conv);
