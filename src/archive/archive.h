@@ -4,13 +4,14 @@
 //                 of the section table, XXH3-128 of the table, XXH3-64 of the 56 bytes before it
 //   2. sections   each at a multiple of 64 (a vector and a cache line); the constants at a multiple
 //                 of 4096, so that a map of them shares pages between processes
-//   3. table      one 48-byte entry a section: u32 kind, u32 zero, u64 offset, u64 size, u64 how
-//                 many of its first bytes are hashed (0: all), XXH3-128 of those (beyond 1 MiB: of
-//                 the XXH3-128s of their blocks of 1 MiB)
-//                 The constants' hashes of blocks are a section of their own, so that a run can
-//                 check each block just before it first reads it
+//   3. table      between two sections or last, written before the constants, so that all that
+//                 opening reads is in one piece; one 48-byte entry a section: u32 kind, u32 zero,
+//                 u64 offset, u64 size, u64 how many of its first bytes are hashed (0: all),
+//                 XXH3-128 of those (beyond 1 MiB: of the XXH3-128s of their blocks of 1 MiB). The
+//                 constants' hashes of blocks are a section of their own, so that a run can check
+//                 each block just before it first reads it
 //   4. weights    where constants are stored as HoloTensor fragments (compile --weights): a `.ht`
-//                 file as the last section, behind the table. Its directory is hashed here, each
+//                 file as the last section. Its directory is hashed here, each
 //                 fragment has a hash of its own
 //
 // Bytes between sections are zero and are checked to be. So a flipped byte anywhere is an error,
@@ -54,12 +55,14 @@ struct OpenOptions {
 // When a part of the constants is checked, and for what.
 enum class Reading : uint8_t {
   whole,  // before it is read
-  part,   // before little of it is read: pages that checking brings in are let go of again
+  part,   // before little of it is read: pages that checking brings in are let go of again. The
+          // first run lets go of those it has read too; later ones bring in what they need
   done,   // after it was read, while the caches hold it. What is too little for all threads waits
           // for a later call, at the latest for that of the whole
 };
 
 class Unverified;
+struct FileBytes;
 
 // An opened archive: checked once, then read in place. Immutable; shared by any number of threads.
 // Opening checks all but the bytes of the constants, which would have to be read for it: verify()
@@ -79,6 +82,11 @@ class Archive {
   // Brings in the pages of this part, on all threads, before a step reads it: threads that meet
   // them together wait for each other at every one.
   void bring_in(std::span<const std::byte> part, ThreadPool& threads) const;
+  // Little of this part will be read: pages around what is read stay out of memory, as far as the
+  // system can be told.
+  void expect_sparse_reads(std::span<const std::byte> part) const;
+  // Takes the pages of this part out of the process; they are there again when next read.
+  void let_go(std::span<const std::byte> part) const;
   // Whether verify() has passed.
   bool is_verified() const;
 
@@ -94,6 +102,9 @@ class Archive {
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
  private:
+  static Result<Archive> open(const FileBytes& bytes, std::shared_ptr<const void> owner,
+                              const OpenOptions& options);
+
   const Model* model_ = nullptr;
   std::span<const std::byte> constants_, weights_;
   std::vector<std::span<const std::byte>> code_;
