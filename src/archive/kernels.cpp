@@ -26,7 +26,7 @@ std::vector<std::byte> write_kernels(std::span<const std::byte> bundle) {
 Result<std::vector<std::byte>> read_kernels(const std::filesystem::path& path) {
   const auto read = [&]() -> Result<std::vector<std::byte>> {
     HOLOGRAM_TRY(const FileMap map, FileMap::open(path));
-    HOLOGRAM_TRY(const std::vector<Entry> entries, read_table(map.bytes()));
+    HOLOGRAM_TRY(const std::vector<Entry> entries, read_table({map.bytes()}));
     for (const Entry& entry : entries) {
       if (entry.kind != SectionKind::kernels) continue;
       const auto bundle = map.bytes().subspan(entry.offset, entry.size);

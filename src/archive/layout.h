@@ -46,8 +46,20 @@ std::vector<Hash128> block_hashes(std::span<const std::byte> bytes);
 // Sections that opening leaves to Archive::verify(): large ones that nothing reads before a run.
 constexpr bool is_verified_later(SectionKind kind) { return kind == SectionKind::constants; }
 
+// A file's bytes: all of them, as a rule in a map, and a copy of the first, which is read instead
+// as far as it goes.
+struct FileBytes {
+  std::span<const std::byte> all, head = {};
+
+  size_t size() const { return all.size(); }
+  std::span<const std::byte> at(uint64_t offset, uint64_t size) const {
+    const bool near = offset <= head.size() && size <= head.size() - offset;
+    return (near ? head : all).subspan(offset, size);
+  }
+};
+
 // The section table of a file: every range and gap checked, and every hash but those of sections
 // that are verified later. Only weights may be cut off.
-Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes);
+Result<std::vector<Entry>> read_table(const FileBytes& bytes);
 
 }  // namespace hologram::archive

@@ -11,16 +11,25 @@ namespace hologram::archive {
 namespace {
 
 bool all_zero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
+
+// Enough for all that opening reads of a small model.
+constexpr size_t kHeadBytes = 16 << 10;
+
+struct MappedFile {
+  AlignedBytes head;
+  FileMap map;
+};
 
 }  // namespace
 
-Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
+Result<std::vector<Entry>> read_table(const FileBytes& bytes) {
   if (bytes.size() < sizeof(Header))
     return fail(ErrorCode::corrupt, "not a .holo archive: only {} bytes", bytes.size());
   Header header;
-  std::memcpy(&header, bytes.data(), sizeof(header));
+  std::memcpy(&header, bytes.at(0, sizeof(header)).data(), sizeof(header));
   if (header.magic != kMagic)
     return fail(ErrorCode::corrupt, "not a .holo archive: it does not begin with HOLO");
   if (header.version != kVersion)
@@ -34,7 +43,7 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
       bytes.size() - header.table_offset < table_size)
     return fail(ErrorCode::corrupt, "the section table lies outside the file: truncated?");
   std::vector<Entry> entries(header.section_count);
-  std::ranges::copy(bytes.subspan(header.table_offset, table_size),
+  std::ranges::copy(bytes.at(header.table_offset, table_size),
                     std::as_writable_bytes(std::span(entries)).begin());
   if (hash128(std::as_bytes(std::span(entries))) != header.table_hash)
     return fail(ErrorCode::corrupt, "the section table is damaged");
@@ -45,7 +54,7 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
   const auto pass = [&](uint64_t from, uint64_t to) -> Status {
     if (from < end || from > bytes.size())
       return fail(ErrorCode::corrupt, "a section lies outside the file or inside another");
-    if (!all_zero(bytes.subspan(end, from - end)))
+    if (!all_zero(bytes.at(end, from - end)))
       return fail(ErrorCode::corrupt, "bytes between sections are not zero");
     end = to;
     return {};
@@ -72,7 +81,7 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
       return fail(ErrorCode::corrupt, "section {} is cut off before its data",
                   static_cast<uint32_t>(entry.kind));
     if (!is_verified_later(entry.kind) &&
-        section_hash(bytes.subspan(entry.offset, entry.hashed_bytes())) != entry.hash)
+        section_hash(bytes.at(entry.offset, entry.hashed_bytes())) != entry.hash)
       return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(entry.kind));
   }
   if (!table_passed) HOLOGRAM_CHECK(pass(header.table_offset, table_end));
@@ -84,7 +93,12 @@ Result<std::vector<Entry>> read_table(std::span<const std::byte> bytes) {
 
 Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const OpenOptions& options) {
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0)
+  return open(FileBytes{bytes}, std::move(owner), options);
+}
+
+Result<Archive> Archive::open(const FileBytes& bytes, std::shared_ptr<const void> owner,
+                              const OpenOptions& options) {
+  if (reinterpret_cast<uintptr_t>(bytes.all.data()) % kAlignment != 0)
     return fail(ErrorCode::invalid_argument,
                 "the archive's bytes do not lie at a multiple of {}: copy them to memory that does",
                 kAlignment);
@@ -95,7 +109,8 @@ Result<Archive> Archive::open(std::span<const std::byte> bytes, std::shared_ptr<
   archive.unverified_ = std::make_shared<Unverified>();
   std::span<const std::byte> hashes;
   for (const Entry& entry : entries) {
-    auto section = bytes.subspan(entry.offset, std::min(entry.size, bytes.size() - entry.offset));
+    auto section = bytes.at(entry.offset, std::min(entry.size, bytes.size() - entry.offset));
+    if (is_verified_later(entry.kind)) section = bytes.all.subspan(entry.offset, section.size());
     archive.sections_.push_back({entry.kind, entry.offset, entry.size});
     if (entry.kind == SectionKind::constants) archive.constants_ = section;
     if (entry.kind == SectionKind::code) archive.code_.push_back(section);
@@ -127,9 +142,11 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
       HOLOGRAM_CHECK(archive.verify());  // all of it has just been read
       return archive;
     }
-    HOLOGRAM_TRY(FileMap map, FileMap::open(path));
-    auto owner = std::make_shared<FileMap>(std::move(map));
-    HOLOGRAM_TRY(Archive archive, open(owner->bytes(), owner, options));
+    auto owner = std::make_shared<MappedFile>();
+    HOLOGRAM_TRY(owner->head, AlignedBytes::allocate(kHeadBytes));
+    std::span<std::byte> head = owner->head.bytes();
+    HOLOGRAM_TRY(owner->map, FileMap::open(path, head));
+    HOLOGRAM_TRY(Archive archive, open(FileBytes{owner->map.bytes(), head}, owner, options));
     archive.unverified_->set_mapped();
     return archive;
   };

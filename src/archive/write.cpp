@@ -58,16 +58,18 @@ Result<std::vector<std::byte>> write(ModelT& model,
         {SectionKind::hashes, 0, offset, block_count(constant_bytes) * sizeof(Hash128), 0, {}});
     end = offset + entries.back().size;
   }
-  const uint64_t constants_offset = align_up(end, kConstantsAlignment);
-  const uint64_t table_offset = align_up(constants_offset + constant_bytes, kAlignment);
+  // The table lies before the constants: all that opening reads is in one piece.
   const bool has_weights = !weights.bytes.empty();
+  const uint64_t table_offset = align_up(end, kAlignment);
+  const uint64_t table_end = table_offset + (entries.size() + 1 + has_weights) * sizeof(Entry);
+  const uint64_t constants_offset = align_up(table_end, kConstantsAlignment);
   entries.push_back({SectionKind::constants, 0, constants_offset, constant_bytes, 0, {}});
-  const uint64_t table_end = table_offset + (entries.size() + has_weights) * sizeof(Entry);
-  const uint64_t weights_offset = align_up(table_end, kAlignment);
+  const uint64_t constants_end = constants_offset + constant_bytes;
+  const uint64_t weights_offset = align_up(constants_end, kAlignment);
   if (has_weights)
     entries.push_back(
         {SectionKind::weights, 0, weights_offset, weights.bytes.size(), weights.directory, {}});
-  const uint64_t total = has_weights ? weights_offset + weights.bytes.size() : table_end;
+  const uint64_t total = has_weights ? weights_offset + weights.bytes.size() : constants_end;
   std::vector<std::byte> bytes(total);
   std::memcpy(bytes.data() + plan_offset, builder.GetBufferPointer(), builder.GetSize());
   for (size_t i = 0; i < code.size(); ++i)

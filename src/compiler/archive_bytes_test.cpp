@@ -55,12 +55,18 @@ std::string refusal(const std::vector<std::byte>& bytes, const std::vector<Value
   return results ? "" : results.error().to_string();
 }
 
-// The plan moved by `shift` bytes, with right hashes.
+// The plan moved by `shift` bytes and the table, which lies behind it, by 64, with right hashes.
 std::vector<std::byte> with_plan_moved(const std::vector<std::byte>& good, size_t shift) {
   std::vector<std::byte> bytes = good;
   std::vector<Entry> entries = entries_of(bytes);
   EXPECT_EQ(entries[0].kind, SectionKind::plan);
-  EXPECT_LE(entries[0].offset + entries[0].size + shift, entries[1].offset);
+  Header header = header_of(bytes);
+  const size_t table_bytes = entries.size() * sizeof(Entry);
+  EXPECT_LE(header.table_offset + table_bytes + 64, entries[1].offset);
+  std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(header.table_offset), table_bytes,
+              std::byte{0});
+  header.table_offset += 64;
+  std::memcpy(bytes.data(), &header, sizeof(header));
   const auto from = bytes.begin() + static_cast<ptrdiff_t>(entries[0].offset);
   const auto end = from + static_cast<ptrdiff_t>(entries[0].size);
   std::copy_backward(from, end, end + static_cast<ptrdiff_t>(shift));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -61,6 +62,11 @@ Result<Container> read_whole(const std::filesystem::path& path) {
 }  // namespace
 
 Result<FileMap> FileMap::open(const std::filesystem::path& path) {
+  std::span<std::byte> nothing;
+  return open(path, nothing);
+}
+
+Result<FileMap> FileMap::open(const std::filesystem::path& path, std::span<std::byte>& head) {
   size_t size = 0;
   HOLOGRAM_TRY(const int descriptor, open_for_reading(path, size));
   FileMap map;
@@ -73,6 +79,11 @@ Result<FileMap> FileMap::open(const std::filesystem::path& path) {
     }
     map.data_ = static_cast<const std::byte*>(address);
     map.size_ = size;
+  }
+  if (!head.empty()) {
+    // What cannot be read here is read from the map.
+    const ssize_t got = ::pread(descriptor, head.data(), std::min(size, head.size()), 0);
+    head = head.first(got < 0 ? 0 : static_cast<size_t>(got));
   }
   ::close(descriptor);  // the map keeps the file
   return map;

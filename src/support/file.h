@@ -19,6 +19,9 @@ class FileMap {
  public:
   FileMap() = default;
   static Result<FileMap> open(const std::filesystem::path& path);
+  // Also copies the file's first bytes to `head`, all or as many as fit, and shortens it to them:
+  // to read a little that way takes less than to bring in the first page of a map.
+  static Result<FileMap> open(const std::filesystem::path& path, std::span<std::byte>& head);
   ~FileMap();
   FileMap(FileMap&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}

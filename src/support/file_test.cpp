@@ -40,6 +40,23 @@ TEST_F(FileTest, WritesReadsAndMaps) {
   EXPECT_EQ(files(), 1u) << "no temporary file is left";
 }
 
+TEST_F(FileTest, MapsAndCopiesTheFirstBytes) {
+  const fs::path path = folder_ / "x";
+  ASSERT_TRUE(write_file(path, std::string_view("hello")));
+  std::byte memory[8];
+  for (size_t size : {0u, 3u, 5u, 8u}) {
+    std::span<std::byte> head(memory, size);
+    const FileMap map = FileMap::open(path, head).value();
+    EXPECT_EQ(map.size(), 5u);
+    ASSERT_EQ(head.size(), std::min<size_t>(size, 5));
+    EXPECT_TRUE(std::equal(head.begin(), head.end(), map.bytes().begin()));
+  }
+  ASSERT_TRUE(write_file(path, std::string_view("")));
+  std::span<std::byte> head(memory);
+  EXPECT_EQ(FileMap::open(path, head)->size(), 0u);
+  EXPECT_TRUE(head.empty());
+}
+
 TEST_F(FileTest, UncommittedWritesLeaveNothing) {
   ASSERT_TRUE(write_file(folder_ / "x", std::string_view("old")));
   {
