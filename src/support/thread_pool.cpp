@@ -47,6 +47,9 @@ constexpr std::chrono::microseconds kCallerPoll{200};
 // Waking a worker and waiting for it may take longer than a short job: where jobs of late have been
 // shorter than this, sleeping workers are left asleep.
 constexpr std::chrono::nanoseconds kWorthWaking = std::chrono::microseconds(30);
+// Of what is left of a piece, a thread takes one part of so many: few and long at first, where
+// neighbours share what they read, short at the end, where threads wait for each other.
+constexpr size_t kShare = 4;
 
 }  // namespace
 
@@ -67,6 +70,12 @@ struct ThreadPool::Impl {
   const FunctionRef<void(size_t, size_t)>* body = nullptr;
   size_t count = 0, grain = 0, grains = 0;
   uint32_t pieces = 0;
+  bool shares = false;  // pieces help each other
+  // Of each piece: the first grain that nobody has taken.
+  struct alignas(64) Next {
+    std::atomic<size_t> grain = 0;
+  };
+  std::unique_ptr<Next[]> next;
 
   std::vector<std::thread> workers;
 
@@ -102,11 +111,30 @@ struct ThreadPool::Impl {
       if (static_cast<uint32_t>(seen) == 0) return false;
     } while (!ticket.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel));
     const size_t piece = pieces - static_cast<uint32_t>(seen);
-    const size_t begin = grains * piece / pieces * grain;
-    const size_t end = std::min(count, grains * (piece + 1) / pieces * grain);
-    (*body)(begin, end);
+    if (shares) {
+      for (size_t i = 0; i < pieces; ++i) take_grains((piece + i) % pieces);
+    } else {
+      run_grains(first_grain(piece), first_grain(piece + 1));
+    }
     if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished.notify_one();
     return true;
+  }
+
+  size_t first_grain(size_t piece) const { return grains * piece / pieces; }
+  void run_grains(size_t first, size_t past) const {
+    (*body)(first * grain, std::min(count, past * grain));
+  }
+  // A part of what is left of a piece at a time, until nothing is.
+  void take_grains(size_t piece) {
+    std::atomic<size_t>& at = next[piece].grain;
+    const size_t past = first_grain(piece + 1);
+    size_t first = at.load(std::memory_order_relaxed);
+    while (first < past) {
+      const size_t taken = (past - first + kShare - 1) / kShare;
+      if (!at.compare_exchange_weak(first, first + taken, std::memory_order_relaxed)) continue;
+      run_grains(first, first + taken);
+      first = at.load(std::memory_order_relaxed);
+    }
   }
 
   void work() {
@@ -127,6 +155,7 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool(unsigned threads) : impl_(std::make_unique<Impl>()) {
   size_ = threads ? threads : physical_core_count();
+  impl_->next = std::make_unique<Impl::Next[]>(size_);
   for (unsigned i = 1; i < size_; ++i)
     impl_->workers.emplace_back([impl = impl_.get()] { impl->work(); });
 }
@@ -166,15 +195,16 @@ void ThreadPool::parallel_for(size_t count, size_t grain, FunctionRef<void(size_
     done();
     return;
   }
-  // Dynamic work is cut finer than the threads, but never into so many pieces that claiming shows.
-  const size_t pieces = schedule == Schedule::fixed ? threads : std::min(grains, threads * 64);
   job.body = &body;
   job.count = count;
   job.grain = grain;
   job.grains = grains;
-  job.pieces = static_cast<uint32_t>(pieces);
+  job.pieces = static_cast<uint32_t>(threads);
+  job.shares = schedule == Schedule::dynamic;
+  for (size_t piece = 0; job.shares && piece < threads; ++piece)
+    job.next[piece].grain.store(job.first_grain(piece), std::memory_order_relaxed);
   job.unfinished.store(job.pieces, std::memory_order_relaxed);
-  job.ticket.store(uint64_t{++job.job_number} << 32 | pieces, std::memory_order_release);
+  job.ticket.store(uint64_t{++job.job_number} << 32 | threads, std::memory_order_release);
   job.epoch.fetch_add(1, std::memory_order_seq_cst);
   if (job.sleepers.load(std::memory_order_seq_cst) != 0) {
     job.keep_off_caller();

@@ -18,7 +18,8 @@ namespace hologram {
 
 enum class Schedule {
   fixed,    // ranges dealt evenly beforehand: least overhead, for even work
-  dynamic,  // each thread takes the next grain: for uneven work
+  dynamic,  // the same to begin with, but who has done with a range takes from the others': for
+            // uneven work and uneven processors
 };
 
 class ThreadPool {

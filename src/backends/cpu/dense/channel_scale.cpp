@@ -4,6 +4,7 @@
 
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/conv.h"
+#include "backends/cpu/dense/image_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/dense/channel_scale.cpp"
@@ -49,35 +50,30 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
   const auto run_block = HWY_DYNAMIC_DISPATCH(scale_run);
   size_t blocks = 0;
   for (size_t p = 0; p < s.part_count; ++p) blocks += s.parts[p].blocks;
-  const auto run = [&](size_t begin, size_t end) {
-    for (size_t job = begin; job < end; ++job) {
-      const size_t n = job / blocks, block = job % blocks;
-      size_t part = 0, local = block;
-      while (local >= s.parts[part].blocks) local -= s.parts[part++].blocks;
-      const size_t floats = s.pixels * kChannelBlock;
-      const float* scale = s.scale ? s.scale + n * s.scale_batch + block * kChannelBlock : nullptr;
-      const float* bias = s.bias ? s.bias + block * kChannelBlock : nullptr;
-      const ChannelScale::Part& from = s.parts[part];
-      const size_t place = (n * from.blocks + local) * floats;
-      if (!from.x_bf16 && !s.y_bf16) {
-        run_block(s, scale, bias, s.pixels, from.x + place, s.y + job * floats);
-        continue;
-      }
-      // What is not f32 passes through memory that stays in the first cache.
-      constexpr size_t kPixels = 64;
-      alignas(64) float values[kPixels * kChannelBlock];
-      for (size_t i = 0; i < s.pixels; i += kPixels) {
-        const size_t pixels = std::min(kPixels, s.pixels - i), count = pixels * kChannelBlock;
-        const size_t at = i * kChannelBlock;
-        float* to = s.y_bf16 ? values : s.y + job * floats + at;
-        if (from.x_bf16) widen_values(from.x_bf16 + place + at, count, values);
-        run_block(s, scale, bias, pixels, from.x_bf16 ? values : from.x + place + at, to);
-        if (s.y_bf16) narrow_values(values, count, s.y_bf16 + job * floats + at);
-      }
+  const auto run = [&](size_t job, size_t first, size_t count) {
+    const size_t n = job / blocks, block = job % blocks;
+    size_t part = 0, local = block;
+    while (local >= s.parts[part].blocks) local -= s.parts[part++].blocks;
+    const float* scale = s.scale ? s.scale + n * s.scale_batch + block * kChannelBlock : nullptr;
+    const float* bias = s.bias ? s.bias + block * kChannelBlock : nullptr;
+    const ChannelScale::Part& from = s.parts[part];
+    const size_t x = ((n * from.blocks + local) * s.pixels + first) * kChannelBlock;
+    const size_t y = (job * s.pixels + first) * kChannelBlock;
+    if (!from.x_bf16 && !s.y_bf16) return run_block(s, scale, bias, count, from.x + x, s.y + y);
+    // What is not f32 passes through memory that stays in the first cache.
+    constexpr size_t kPixels = 64;
+    alignas(64) float values[kPixels * kChannelBlock];
+    for (size_t i = 0; i < count; i += kPixels) {
+      const size_t pixels = std::min(kPixels, count - i), floats = pixels * kChannelBlock;
+      const size_t at = i * kChannelBlock;
+      float* to = s.y_bf16 ? values : s.y + y + at;
+      if (from.x_bf16) widen_values(from.x_bf16 + x + at, floats, values);
+      run_block(s, scale, bias, pixels, from.x_bf16 ? values : from.x + x + at, to);
+      if (s.y_bf16) narrow_values(values, floats, s.y_bf16 + y + at);
     }
   };
   const size_t jobs = s.batch * blocks;
-  pool.parallel_for(jobs, 1, run, Schedule::fixed, jobs * s.pixels * kChannelBlock < 32768 ? 1 : 0);
+  for_image_rows(pool, jobs, s.pixels, 1, jobs * s.pixels * kChannelBlock < 32768 ? 1 : 0, run);
 }
 
 }  // namespace hologram::backends::dense

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/direct_epilogue.h"
+#include "backends/cpu/dense/image_rows.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
@@ -174,19 +175,20 @@ struct Pixels {
 // One sample's planes. A row of a plane is zeros, a run of input pixels, zeros.
 void take_apart(const Pixels& input, const Image& image, uint32_t* units, ThreadPool& pool) {
   const ConvShape& s = input.s;
-  const size_t rows = image.y.planes * image.x.planes * image.y.size;
+  const size_t planes = image.y.planes * image.x.planes;
   const bool two = image.parts == 2;
-  const auto fill = [&](size_t begin, size_t end) {
-    for (size_t job = begin; job < end; ++job) {
-      const size_t chunk = job / rows, row = job % rows, plane = row / image.y.size;
-      const size_t py = plane / image.x.planes, px = plane % image.x.planes;
-      uint32_t* high = units + chunk * image.chunk + row * image.x.size * kChunk;
+  const auto fill = [&](size_t index, size_t begin, size_t count) {
+    const size_t chunk = index / planes, plane = index % planes;
+    const size_t py = plane / image.x.planes, px = plane % image.x.planes;
+    for (size_t row = begin; row < begin + count; ++row) {
+      uint32_t* high =
+          units + chunk * image.chunk + plane * image.plane + row * image.x.size * kChunk;
       uint32_t* low = two ? high + image.part : nullptr;
       const auto clear = [&](size_t from, size_t to) {
         std::memset(high + from * kChunk, 0, (to - from) * kChunk * sizeof(uint32_t));
         if (low) std::memset(low + from * kChunk, 0, (to - from) * kChunk * sizeof(uint32_t));
       };
-      const size_t from_y = image.y.source(py, row % image.y.size);
+      const size_t from_y = image.y.source(py, row);
       size_t first = 0, last = 0;
       if (from_y < s.in_height) {
         while (first < image.x.size && image.x.source(px, first) == s.in_width) ++first;
@@ -200,7 +202,9 @@ void take_apart(const Pixels& input, const Image& image, uint32_t* units, Thread
                   high + first * kChunk, low ? low + first * kChunk : nullptr);
     }
   };
-  pool.parallel_for(image.chunks * rows, 8, fill, Schedule::fixed);
+  const size_t values = image.chunks * image.chunk;
+  for_image_rows(pool, image.chunks * planes, image.y.size, image.x.size, values < 32768 ? 1 : 0,
+                 fill);
 }
 
 struct Scratch {

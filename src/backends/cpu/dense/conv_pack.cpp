@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/dense/image_rows.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/transpose.h"
 #include "support/aligned.h"
@@ -52,10 +53,9 @@ void pack_image(const ConvPlan& plan, Layout layout, const float* input, float* 
   const size_t row_floats = plan.width * plan.pixel;
   const size_t left = static_cast<size_t>(plan.left) * plan.pixel;
   const size_t right = left + s.in_width * plan.pixel;
-  const auto run = [&](size_t begin, size_t end) {
-    for (size_t job = begin; job < end; ++job) {
-      const size_t row = job % plan.height, block = job / plan.height % blocks;
-      const size_t group = job / plan.height / blocks;
+  const auto run = [&](size_t index, size_t first, size_t count) {
+    const size_t block = index % blocks, group = index / blocks;
+    for (size_t row = first; row < first + count; ++row) {
       float* to = image + group * plan.group_floats + block * plan.block + row * row_floats;
       const ptrdiff_t y = static_cast<ptrdiff_t>(row) - plan.top;
       if (y < 0 || y >= static_cast<ptrdiff_t>(s.in_height)) {
@@ -69,7 +69,8 @@ void pack_image(const ConvPlan& plan, Layout layout, const float* input, float* 
     }
   };
   const size_t rows = s.groups * blocks * plan.height;
-  pool.parallel_for(rows, 1, run, Schedule::fixed, rows * row_floats < 32768 ? 1 : 0);
+  for_image_rows(pool, s.groups * blocks, plan.height, plan.width,
+                 rows * row_floats < 32768 ? 1 : 0, run);
 }
 
 void pack_weights(const ConvPlan& plan, const float* weights, float* packed) {

@@ -12,6 +12,7 @@
 #include "backends/cpu/dense/bf16_values-inl.h"
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/finish-inl.h"
+#include "backends/cpu/dense/image_rows.h"
 #include "support/aligned.h"
 
 #ifndef HOLOGRAM_DENSE_DEPTHWISE_ONCE_
@@ -363,35 +364,30 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
     else
       to_blocked(1, s.in_channels, in_pixels, conv.input + n * s.in_channels * in_pixels, image,
                  pool);
-    const auto body = [&](size_t begin, size_t end) {
-      // Rows are numbered through all blocks; those of one block at a time.
-      for (size_t job = begin, count = 0; job < end; job += count) {
-        const size_t block = job / s.out_height, y = job % s.out_height;
-        count = std::min(end - job, s.out_height - y);
-        const size_t place =
-            block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
-        const size_t from = block * in_pixels * kChannelBlock;
-        const DepthwiseRow row{
-            .shape = &s,
-            .input = narrow ? static_cast<const void*>(conv.input_bf16 + n * in_values + from)
-                            : input + from,
-            .input_bf16 = narrow,
-            .weights = conv.packed_weights + block * block_taps,
-            .bias = given_bias ? bias + block * kChannelBlock : nullptr,
-            .epilogue = &conv.epilogue,
-            .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
-            .y = y,
-            .output = conv.output_bf16 ? nullptr : conv.output + n * out_floats + place,
-            .output_bf16 = conv.output_bf16 ? conv.output_bf16 + n * out_floats + place : nullptr,
-            .residual =
-                conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
-            .channel_stride = blocked ? 0 : out_pixels,
-            .offset = n * out_floats + place};
-        run_rows(row, count);
-      }
+    const auto body = [&](size_t block, size_t y, size_t count) {
+      const size_t place =
+          block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
+      const size_t from = block * in_pixels * kChannelBlock;
+      const DepthwiseRow row{
+          .shape = &s,
+          .input = narrow ? static_cast<const void*>(conv.input_bf16 + n * in_values + from)
+                          : input + from,
+          .input_bf16 = narrow,
+          .weights = conv.packed_weights + block * block_taps,
+          .bias = given_bias ? bias + block * kChannelBlock : nullptr,
+          .epilogue = &conv.epilogue,
+          .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
+          .y = y,
+          .output = conv.output_bf16 ? nullptr : conv.output + n * out_floats + place,
+          .output_bf16 = conv.output_bf16 ? conv.output_bf16 + n * out_floats + place : nullptr,
+          .residual =
+              conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
+          .channel_stride = blocked ? 0 : out_pixels,
+          .offset = n * out_floats + place};
+      run_rows(row, count);
     };
     const size_t work = blocks * out_pixels * block_taps;
-    pool.parallel_for(blocks * s.out_height, 1, body, Schedule::fixed, work < kSmallWork ? 1 : 0);
+    for_image_rows(pool, blocks, s.out_height, s.out_width, work < kSmallWork ? 1 : 0, body);
   }
 }
 }  // namespace hologram::backends::dense

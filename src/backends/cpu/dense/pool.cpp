@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/dense/bf16_values-inl.h"
+#include "backends/cpu/dense/image_rows.h"
 #include "backends/cpu/dense/reduce-inl.h"
 
 #ifndef HOLOGRAM_DENSE_POOL_ONCE_
@@ -243,11 +244,10 @@ void pool(const Pool& p, ThreadPool& threads) {
   if (planes * p.out_height * p.out_width == 0) return;
   const auto row = HWY_DYNAMIC_DISPATCH(pool_row);
   const auto row_bf16 = HWY_DYNAMIC_DISPATCH(pool_row_bf16);
-  const auto body = [&](size_t begin, size_t end) {
-    for (size_t job = begin; job < end; ++job) {
-      const size_t plane = job / p.out_height, y = job % p.out_height;
-      const size_t from = plane * p.in_height * p.in_width * pixel;
-      const size_t to = job * p.out_width * pixel;
+  const auto body = [&](size_t plane, size_t first, size_t count) {
+    const size_t from = plane * p.in_height * p.in_width * pixel;
+    for (size_t y = first; y < first + count; ++y) {
+      const size_t to = (plane * p.out_height + y) * p.out_width * pixel;
       if (p.x_bf16)
         row_bf16(p, y, p.x_bf16 + from, p.y_bf16 + to);
       else
@@ -256,7 +256,7 @@ void pool(const Pool& p, ThreadPool& threads) {
   };
   const size_t work =
       planes * p.out_height * p.out_width * pixel * p.kernel_height * p.kernel_width;
-  threads.parallel_for(planes * p.out_height, 1, body, Schedule::fixed, work < 131072 ? 1 : 0);
+  for_image_rows(threads, planes, p.out_height, p.out_width, work < 131072 ? 1 : 0, body);
 }
 
 void global_average(Layout layout, size_t batch, size_t channels, size_t pixels, const float* x,

@@ -135,8 +135,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
     settle();
     if (kernels.end) kernels.end();
   };
-  const size_t grain = near ? panels * std::max<size_t>(blocks / wanted, 1) : 1;
-  pool.parallel_for(blocks * panels, grain, run, Schedule::dynamic, threads);
+  pool.parallel_for(blocks * panels, near ? panels : 1, run, Schedule::dynamic, threads);
 }
 
 }  // namespace hologram::backends::dense
