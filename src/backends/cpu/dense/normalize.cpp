@@ -11,6 +11,13 @@
 #include "backends/cpu/dense/math-inl.h"
 #include "backends/cpu/dense/reduce-inl.h"
 
+#ifndef HOLOGRAM_DENSE_NORMALIZE_ONCE_
+#define HOLOGRAM_DENSE_NORMALIZE_ONCE_
+namespace hologram::backends::dense {
+inline constexpr size_t kShortRow = 8;  // values that fill too little of a vector
+}
+#endif
+
 HWY_BEFORE_NAMESPACE();
 #include "backends/cpu/dense/oldest_level-inl.h"
 namespace hologram::backends::dense {
@@ -101,6 +108,19 @@ void softmax_columns(bool logarithm, size_t n, size_t inner, size_t count, const
     softmax_vector(logarithm, n, inner, std::min(kLanes, count - j), x + j, y + j);
 }
 
+// Rows of at most kShortRow values: a vector of rows at a time.
+void softmax_short(bool logarithm, size_t n, size_t rows, const float* x, float* y) {
+  HWY_ALIGN float turned[kShortRow * kLanes];
+  for (size_t r = 0; r < rows; r += kLanes, x += n * kLanes, y += n * kLanes) {
+    const size_t count = std::min(kLanes, rows - r);
+    for (size_t j = 0; j < count; ++j)
+      for (size_t i = 0; i < n; ++i) turned[i * kLanes + j] = x[j * n + i];
+    softmax_vector(logarithm, n, kLanes, count, turned, turned);
+    for (size_t j = 0; j < count; ++j)
+      for (size_t i = 0; i < n; ++i) y[j * n + i] = turned[i * kLanes + j];
+  }
+}
+
 // Mean (0 when rms) and 1 / sqrt(variance + epsilon), in two passes over cached values.
 struct Moments {
   float mean, inverse;
@@ -183,6 +203,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(softmax_row);
+HWY_EXPORT(softmax_short);
 HWY_EXPORT(softmax_columns);
 HWY_EXPORT(norm_row);
 HWY_EXPORT(norm_group);
@@ -196,6 +217,14 @@ void any_softmax(bool logarithm, size_t outer, size_t n, size_t inner, const flo
                  ThreadPool& pool) {
   if (outer * n * inner == 0) return;
   const unsigned threads = outer * n * inner < 16384 ? 1 : 0;
+  if (inner == 1 && n <= kShortRow) {
+    const auto short_rows = HWY_DYNAMIC_DISPATCH(softmax_short);
+    const auto body = [&](size_t begin, size_t end) {
+      short_rows(logarithm, n, end - begin, x + begin * n, y + begin * n);
+    };
+    pool.parallel_for(outer, row_grain(n), body, Schedule::fixed, threads);
+    return;
+  }
   if (inner == 1) {
     const auto row = HWY_DYNAMIC_DISPATCH(softmax_row);
     const auto body = [&](size_t begin, size_t end) {
