@@ -33,8 +33,10 @@ namespace detail {
 // By AVX512_BF16; null where the CPU lacks it.
 using FinishFunction = void (*)(const DirectRun&);
 FinishFunction avx512_bf16_finish();
+FinishFunction avx512_bf16_finish_silu();  // x * sigmoid(x) in place of the clip
 using NarrowFunction = void (*)(const float*, size_t, uint16_t*);
 NarrowFunction avx512_bf16_narrow();
+NarrowFunction avx512_bf16_narrow_silu();  // of x * sigmoid(x), as exactly as bf16 shows
 }  // namespace detail
 
 }  // namespace hologram::backends::dense

@@ -89,6 +89,7 @@ TEST(Bf16Values, ImagesOfConvolutions) {
       AlignedBytes scratch = poisoned_scratch(conv_bf16_scratch_bytes(conv));
       for (Activation activation : {Activation::relu, Activation::silu}) {
         conv.epilogue.activation = activation;
+        conv.epilogue.first = 1.0f;
         std::vector<float> y(out);
         const auto run = [&](bool input, bool output, bool residual) {
           std::vector<uint16_t> y16(out);
@@ -103,9 +104,16 @@ TEST(Bf16Values, ImagesOfConvolutions) {
         };
         const auto expected = run(false, false, false);
         const auto rounded = widened(narrowed(expected));
-        for (int way = 1; way < 8; ++way)
-          EXPECT_EQ(run(way & 1, way & 2, way & 4), way & 2 ? rounded : expected)
+        for (int way = 1; way < 8; ++way) {
+          const auto values = run(way & 1, way & 2, way & 4);
+          if (activation == Activation::silu && (way & 2)) {  // a coarser one, by a bit at most
+            for (size_t i = 0; i < out; ++i)
+              ASSERT_NEAR(values[i], expected[i], 0x1.1p-8f * std::abs(expected[i]) + 1e-7f);
+            continue;
+          }
+          EXPECT_EQ(values, way & 2 ? rounded : expected)
               << s.in_channels << " -> " << s.out_channels << " way " << way;
+        }
       }
     }
   });

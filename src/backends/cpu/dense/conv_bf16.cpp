@@ -277,10 +277,14 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
   const bool local = conv.output_bf16 || conv.residual_bf16;
   if (conv.residual_bf16) epilogue.residual = reinterpret_cast<const float*>(conv.residual_bf16);
   // Most need no such memory.
+  const bool silu = epilogue.activation == Activation::silu && epilogue.first == 1.0f;
+  Epilogue linear = epilogue;
+  if (silu) linear.activation = Activation::none;
   const detail::FinishFunction quick =
-      conv.output_bf16 && is_direct(epilogue) && (!epilogue.residual || conv.residual_bf16)
-          ? detail::avx512_bf16_finish()
-          : nullptr;
+      !conv.output_bf16 || !is_direct(linear) || (epilogue.residual && !conv.residual_bf16)
+          ? nullptr
+      : silu ? detail::avx512_bf16_finish_silu()
+             : detail::avx512_bf16_finish();
   const ClipRange clip = clip_range(epilogue);
   const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
   const size_t in_values =

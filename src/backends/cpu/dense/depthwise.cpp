@@ -252,10 +252,18 @@ void run_row(const DepthwiseRow& row, PixelFunction pixels, const Epilogue& rest
   if (row.output_bf16) {
     constexpr size_t kPart = 64;
     HWY_ALIGN float values[kPart * kChannelBlock];
+    const detail::NarrowFunction silu =
+        rest.activation == Activation::silu && rest.first == 1.0f && !rest.post && !rest.program
+            ? detail::avx512_bf16_narrow_silu()
+            : nullptr;
     for (size_t x = 0; x < s.out_width; x += kPart) {
       const size_t count = std::min(kPart, s.out_width - x) * kChannelBlock;
       const size_t at = x * kChannelBlock;
       pixels(row, rows, direct, x, x + count / kChannelBlock, nullptr, values);
+      if (silu) {
+        silu(values, count, row.output_bf16 + at);
+        continue;
+      }
       if (!direct) finish_run(rest, values, count, 0.0f, nullptr, values);
       if (rest.program) rest.program(rest.program_context, values, count, row.offset + at);
       narrow_values(values, count, row.output_bf16 + at);
