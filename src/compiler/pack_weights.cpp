@@ -1,5 +1,6 @@
 #include "compiler/pack_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
@@ -12,6 +13,7 @@
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/dense/tile.h"
 #include "backends/cpu/kernels/alignment.h"
 #include "graph/passes/value_uses.h"
 
@@ -39,6 +41,7 @@ class Packer {
           node.op == "ConvInteger")
         HOLOGRAM_CHECK(pack(node));
     }
+    for (Node& node : graph_.nodes) share_table(node);
     return {};
   }
 
@@ -68,7 +71,47 @@ class Packer {
     }
     node.inputs[1] = found->second;
     node.attributes.set("packed", int64_t{1});
+    if (node.op == "MatMul" && node.attributes.integer("parts") == 0 &&
+        node.attributes.integer("half") == 0)
+      products_.push_back(
+          {found->second, node.attributes.integer("k"), node.attributes.integer("n")});
     return {};
+  }
+
+  // Looks up rows of a table in the matrix of a product that has them as columns, so that the
+  // archive holds them once.
+  void share_table(Node& node) {
+    if (!node.domain.empty() || node.op != "Gather" || node.attributes.integer("axis") != 0) return;
+    const Tensor* table = constant_of(graph_, node.inputs[0]);
+    if (!table || table->dtype != DType::f32 || table->dims.rank() != 2 || table->count() == 0)
+      return;
+    for (const Product& product : products_) {
+      if (product.n != table->dims[0] || product.k != table->dims[1] ||
+          !has_rows_as_columns(*constant_of(graph_, product.packed), *table))
+        continue;
+      node.domain = "hologram";
+      node.op = "GatherPacked";
+      node.inputs[0] = product.packed;
+      node.attributes.erase("axis");
+      node.attributes.set("k", product.k);
+      node.attributes.set("n", product.n);
+      return;
+    }
+  }
+
+  static bool has_rows_as_columns(const Tensor& packed, const Tensor& table) {
+    const int64_t rows = table.dims[0], k = table.dims[1];
+    constexpr int64_t kPanel = dense::kPanelColumns, kChunk = dense::kChunk;
+    const auto *from = packed.as<uint32_t>(), *to = table.as<uint32_t>();  // bits: NaN may be there
+    for (int64_t panel = 0; panel < rows; panel += kPanel) {
+      const int64_t width = std::min(kPanel, (rows + kChunk - 1) / kChunk * kChunk - panel);
+      // In squares: lines of both are read once.
+      for (int64_t square = 0; square < k; square += kChunk)
+        for (int64_t i = 0; i < std::min(width, rows - panel); ++i)
+          for (int64_t at = square; at < std::min(square + kChunk, k); ++at)
+            if (from[panel * k + at * width + i] != to[(panel + i) * k + at]) return false;
+    }
+    return true;
   }
 
   // LSTM and GRU as their dense kernels have them: usual activations, nothing clipped.
@@ -275,9 +318,16 @@ class Packer {
     return packed;
   }
 
+  // The matrix of an f32 product, packed.
+  struct Product {
+    ValueId packed;
+    int64_t k, n;
+  };
+
   Graph& graph_;
   int64_t stay_from_;
   std::map<Key, ValueId> packed_;
+  std::vector<Product> products_;
 };
 
 }  // namespace

@@ -180,6 +180,14 @@ Status recurrent(InferContext& c) {
   return {};
 }
 
+Status gather_packed(InferContext& c) {
+  if (!c.shape(1)) return {};
+  std::vector<Dim> dims = c.shape(1)->dims();
+  dims.push_back(c.integer("k"));
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
 constexpr char kEpilogue[] =
     ", activation:s, activation_first:f, activation_second:f, residual_last:i, "
     "post_scale:f, post_shift:f, post_low:f";
@@ -239,6 +247,13 @@ void add_dense(OperatorTable& table) {
       recurrent);
   add("GRU", "direction:s, hidden_size:i, input_size:i, layout:i, linear_before_reset:i",
       "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T? -> Y:T?, Y_h:T?", recurrent);
+  table.add("GatherPacked", "hologram")
+      .signature("table:T, indices:I -> Y:T")
+      .where("T", {DType::f32})
+      .where("I", {DType::i32, DType::i64})
+      .attributes("k:i, n:i")
+      .infer(gather_packed)
+      .kernel("hologram.GatherPacked");
   add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
       same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);

@@ -78,6 +78,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.ConvInteger", fused_conv_integer},
     {"hologram.FromBlocked", from_blocked},
     {"hologram.GRU", fused_gru},
+    {"hologram.GatherPacked", gather_packed},
     {"hologram.GlobalAveragePool", blocked_global_average},
     {"hologram.LSTM", fused_lstm},
     {"hologram.MatMul", fused_matmul},

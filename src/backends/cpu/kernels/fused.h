@@ -34,6 +34,7 @@ Status fused_matmul(KernelContext& c);
 Status fused_conv_integer(KernelContext& c);
 Status fused_matmul_integer(KernelContext& c);
 Status fused_attention(KernelContext& c);
+Status gather_packed(KernelContext& c);
 Status fused_lstm(KernelContext& c);
 Status fused_gru(KernelContext& c);
 Status fused_rotary(KernelContext& c);
