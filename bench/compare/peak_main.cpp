@@ -1,4 +1,4 @@
-// hologram-peak JOB: opens a model, runs it once, and prints what memory that took; started by
+// hologram-peak JOB: opens a model, runs it three times, and prints what memory that took; started by
 // hologram-compare, whose own memory would be counted otherwise. JOB is JSON, see memory.cpp.
 #include <fmt/format.h>
 
@@ -27,6 +27,9 @@ double status_mb(std::string_view name) {
   return 0;
 }
 
+// What the first run gives back the second may need.
+constexpr int kRuns = 3;
+
 // Once the model has run and is still open.
 json figures() { return {{"peak_mb", status_mb("VmHWM:")}, {"private_mb", status_mb("RssAnon:")}}; }
 
@@ -42,7 +45,7 @@ Result<json> run_ours(const json& job, const ModelEntry& entry) {
   HOLOGRAM_TRY(auto drawn, draw_inputs(entry, ports_of(session)));
   HOLOGRAM_TRY(const auto inputs, peers::to_values(session, drawn));
   drawn = {};  // they were copied
-  HOLOGRAM_CHECK(session.run(inputs));
+  for (int i = 0; i < kRuns; ++i) HOLOGRAM_CHECK(session.run(inputs));
   return figures();
 }
 
@@ -54,7 +57,7 @@ Result<json> run_theirs(const json& job, const ModelEntry& entry) {
   HOLOGRAM_TRY(const auto session,
                peer->open(job["model"].get<std::string>(), job["threads"].get<int>()));
   HOLOGRAM_TRY(const auto inputs, draw_inputs(entry, session->inputs()));
-  HOLOGRAM_CHECK(session->run_only(inputs));
+  for (int i = 0; i < kRuns; ++i) HOLOGRAM_CHECK(session->run_only(inputs));
   return figures();
 }
 
