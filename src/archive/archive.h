@@ -55,8 +55,7 @@ struct OpenOptions {
 // When a part of the constants is checked, and for what.
 enum class Reading : uint8_t {
   whole,  // before it is read
-  part,   // before little of it is read: pages that checking brings in are let go of again. The
-          // first run lets go of those it has read too; later ones bring in what they need
+  part,   // before little of it is read: pages that checking brings in are let go of again
   done,   // after it was read, while the caches hold it. What is too little for all threads waits
           // for a later call, at the latest for that of the whole
 };
@@ -82,11 +81,6 @@ class Archive {
   // Brings in the pages of this part, on all threads, before a step reads it: threads that meet
   // them together wait for each other at every one.
   void bring_in(std::span<const std::byte> part, ThreadPool& threads) const;
-  // Little of this part will be read: pages around what is read stay out of memory, as far as the
-  // system can be told.
-  void expect_sparse_reads(std::span<const std::byte> part) const;
-  // Takes the pages of this part out of the process; they are there again when next read.
-  void let_go(std::span<const std::byte> part) const;
   // Whether verify() has passed.
   bool is_verified() const;
 

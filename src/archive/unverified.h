@@ -24,8 +24,6 @@ class Unverified {
   Status verify(ThreadPool& threads);
   Status verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading);
   void bring_in(std::span<const std::byte> bytes, ThreadPool& threads);
-  void expect_sparse_reads(std::span<const std::byte> bytes) const;
-  void let_go(std::span<const std::byte> bytes) const;
   bool is_passed() const { return passed_.load(std::memory_order_acquire); }
 
  private:

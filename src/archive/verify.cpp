@@ -10,20 +10,17 @@
 namespace hologram::archive {
 namespace {
 
-// Advice for the whole pages of `part`.
-void advise(std::span<const std::byte> part, int advice) {
+// Takes the whole pages of `part`, which lies in a map of a file, out of this process; they are
+// there again when next used. Other memory would lose its content.
+void release_pages(std::span<const std::byte> part) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(part.data());
   const uintptr_t first = (begin + page - 1) / page * page;
   const uintptr_t past = (begin + part.size()) / page * page;
   if (first >= past) return;
   auto* pages = const_cast<std::byte*>(part.data()) + (first - begin);
-  (void)madvise(pages, past - first, advice);
+  (void)madvise(pages, past - first, MADV_DONTNEED);
 }
-
-// Takes the whole pages of `part`, which lies in a map of a file, out of this process; they are
-// there again when next used. Other memory would lose its content.
-void release_pages(std::span<const std::byte> part) { advise(part, MADV_DONTNEED); }
 
 std::span<const std::byte> block_of(std::span<const std::byte> bytes, size_t index) {
   const size_t begin = index * kHashBlock;
@@ -151,22 +148,6 @@ void Unverified::bring_in(std::span<const std::byte> bytes, ThreadPool& threads)
   });
 }
 
-void Unverified::expect_sparse_reads(std::span<const std::byte> bytes) const {
-#ifdef MADV_NOHUGEPAGE
-  // A file that was written at once lies in the system's memory in pieces of 2 MiB, and a touch
-  // brings in all of one.
-  constexpr size_t kHugePage = 2 << 20;
-  if (mapped_ && bytes.size() >= kHugePage && blocks_of(bytes).second > 0)
-    advise(bytes, MADV_NOHUGEPAGE);
-#else
-  (void)bytes;
-#endif
-}
-
-void Unverified::let_go(std::span<const std::byte> bytes) const {
-  if (mapped_ && blocks_of(bytes).second > 0) release_pages(bytes);
-}
-
 Status Archive::verify(ThreadPool& threads) const { return unverified_->verify(threads); }
 Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
                        Reading reading) const {
@@ -175,10 +156,6 @@ Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
 void Archive::bring_in(std::span<const std::byte> part, ThreadPool& threads) const {
   unverified_->bring_in(part, threads);
 }
-void Archive::expect_sparse_reads(std::span<const std::byte> part) const {
-  unverified_->expect_sparse_reads(part);
-}
-void Archive::let_go(std::span<const std::byte> part) const { unverified_->let_go(part); }
 bool Archive::is_verified() const { return unverified_->is_passed(); }
 
 }  // namespace hologram::archive

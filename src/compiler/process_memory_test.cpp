@@ -95,50 +95,5 @@ TEST(ProcessMemory, ASecondProcessGrowsByActivationsOnly) {
               static_cast<double>(grown) / 1e6, static_cast<double>(kConstantBytes) / 1e6);
 }
 
-// Bytes of pages of files that this process has.
-int64_t file_bytes() {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("RssFile:")) return std::stol(line.substr(8)) * 1024;
-  return 0;
-}
-
-TEST(ProcessMemory, TablesStayOutsideInTheFirstRun) {
-  if (!std::filesystem::exists("/proc/self/status")) GTEST_SKIP() << "no /proc/self/status";
-  constexpr int64_t kRows = 16384, kColumns = 768, kBytes = kRows * kColumns * 4;  // 50 MB
-  Graph g;
-  const ValueId ids = add_input(g, "ids", {32}, DType::i64);
-  const ValueId table = g.add_constant(varied({kRows, kColumns}));
-  g.outputs = {ValueId(g.op("Gather").input(table).input(ids))};
-  g.output_names = {"rows"};
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("hologram_table_memory_" + std::to_string(getpid()) + ".holo");
-  {
-    const auto bytes = compile(std::move(g));
-    ASSERT_TRUE(bytes.has_value()) << bytes.error().to_string();
-    ASSERT_TRUE(write_file(path, *bytes).has_value());
-  }
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < 32; ++i) rows.push_back(i * 509 % kRows);
-  const std::vector inputs{Value(tensor<int64_t>({32}, rows))};
-  const int64_t before = file_bytes();
-  const auto session = Session::open(path);
-  ASSERT_TRUE(session.has_value()) << session.error().to_string();
-  const Tensor expected = varied({kRows, kColumns});
-  for (int run = 0; run < 2; ++run) {
-    const auto result = session->run(inputs);
-    ASSERT_TRUE(result.has_value()) << result.error().to_string();
-    for (size_t i = 0; i < rows.size(); ++i)
-      ASSERT_EQ((*result)[0].tensor.as<float>()[i * kColumns + 7],
-                expected.as<float>()[rows[i] * kColumns + 7]);
-    // All of it was checked. Later runs keep what they read, and what the system brings in around
-    // it: with newer kernels as much as the file's pages were put together when it was written.
-    if (run == 0) {
-      EXPECT_LT(file_bytes() - before, kBytes / 8);
-    }
-  }
-  std::filesystem::remove(path);
-}
-
 }  // namespace
 }  // namespace hologram::compiler

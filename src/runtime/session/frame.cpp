@@ -302,10 +302,6 @@ Status Frame::run_checking(const LoadedStep& step, RunContext& context) {
     HOLOGRAM_CHECK(context.unverified->verify(*context.threads));
     return status;
   }
-  if (step.reading == archive::Reading::part && !step.inputs.empty())
-    if (const uint32_t table = step.inputs[0];
-        table != kNoValue && plan_->values[table].storage == archive::Storage::constant)
-      context.unverified->let_go({values_[table].tensor.data, values_[table].tensor.bytes()});
   return before ? Status() : verify(step.inputs, context, step.reading);
 }
 

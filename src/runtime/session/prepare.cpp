@@ -93,27 +93,6 @@ Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
   return {};
 }
 
-// Tables of which steps look up some rows need not come into memory as a whole.
-void expect_sparse_reads(const LoadedPlan& plan, const archive::Archive& archive,
-                         std::span<const Tensor> constants) {
-  enum : uint8_t { kParts = 1, kWhole = 2 };
-  std::vector<uint8_t> uses(constants.size());
-  const auto note = [&](Ids ids, uint8_t use) {
-    for (uint32_t id : ids)
-      if (id != kNoValue && plan.values[id].storage == archive::Storage::constant)
-        uses[static_cast<size_t>(plan.from->values()->Get(id)->constant())] |= use;
-  };
-  note(plan.outputs, kWhole);
-  for (const LoadedStep& step : plan.steps) {
-    const bool parts = step.reading == archive::Reading::part;
-    note(step.inputs.first(parts ? 1 : 0), kParts);
-    note(step.inputs.subspan(parts ? 1 : 0), kWhole);
-  }
-  for (size_t i = 0; i < constants.size(); ++i)
-    if (uses[i] == kParts && constants[i].dtype != DType::string && constants[i].data)
-      archive.expect_sparse_reads({constants[i].data, constants[i].bytes()});
-}
-
 }  // namespace
 
 const backends::CodeMap& LoadedModel::code() {
@@ -131,7 +110,6 @@ Status LoadedModel::prepare(ThreadPool& threads) {
     }
     constants = *std::move(all);
     prepared_ = prepare_plan(*plan, archive, constants, threads, true);
-    if (prepared_) expect_sparse_reads(*plan, archive, constants);
   });
   return prepared_;
 }
