@@ -1,5 +1,5 @@
-// hologram-peak JOB: opens a model, runs it three times, and prints what memory that took; started by
-// hologram-compare, whose own memory would be counted otherwise. JOB is JSON, see memory.cpp.
+// hologram-peak JOB: opens a model, runs it three times, and prints what memory that took; started
+// by hologram-compare, whose own memory would be counted otherwise. JOB is JSON, see memory.cpp.
 #include <fmt/format.h>
 
 #include <fstream>
