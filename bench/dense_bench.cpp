@@ -248,8 +248,7 @@ void conv_table(ThreadPool& one, ThreadPool& two) {
                 .kernel_height = 3,
                 .kernel_width = 3};
     for (auto [algorithm, name] : {std::pair{ConvAlgorithm::direct, "conv 3x3 direct"},
-                                   {ConvAlgorithm::winograd_2, "conv 3x3 winograd 2"},
-                                   {ConvAlgorithm::winograd_4, "conv 3x3 winograd 4"}})
+                                   {ConvAlgorithm::winograd, "conv 3x3 winograd"}})
       bench_conv(name + std::string(algorithm == best_conv_algorithm(s) ? " *" : ""), channels,
                  channels, size, 3, 1, 1, one, Layout::blocked, Layout::blocked, Activation::relu,
                  algorithm);

@@ -14,6 +14,10 @@ using kernels::Dims;
 using kernels::Tensor;
 using kernels::Value;
 
+namespace {
+constexpr uint32_t kNoBlock = ~uint32_t{0};
+}  // namespace
+
 Result<std::byte*> Scratch::take(size_t bytes) {
   const size_t size = align_up(std::max<size_t>(bytes, 1), kAlignment);
   while (current_ < blocks_.size() && blocks_[current_].size() - used_ < size) {
@@ -23,19 +27,27 @@ Result<std::byte*> Scratch::take(size_t bytes) {
   if (current_ == blocks_.size()) {
     // What is more than a little is whole huge pages: the first touch of one costs less than that
     // of the hundreds of small pages which it stands for.
-    constexpr size_t kLittle = 256 << 10, kMuch = 4 << 20;
-    const size_t last = blocks_.empty() ? 0 : blocks_.back().size();
-    size_t fresh = std::max<size_t>({size, 2 * last, 1 << 16});
+    constexpr size_t kLittle = 1 << 20, kMuch = 4 << 20;
+    size_t fresh = std::max<size_t>(size, 1 << 16);
+    if (taken_ == 0) {
+      // As large as all that goes: what fits there in pieces fits here.
+      size_t all = 0;
+      for (const AlignedBytes& block : blocks_) all += block.size();
+      fresh = std::max(fresh, all);
+      blocks_.clear();
+      current_ = used_ = 0;
+    }
     if (fresh > kLittle) fresh = std::max(fresh, kMuch);
     HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(fresh));
     blocks_.push_back(std::move(block));
   }
   std::byte* result = blocks_[current_].data() + used_;
   used_ += size;
+  taken_ += size;
   return result;
 }
 
-void Scratch::reset() { current_ = used_ = 0; }
+void Scratch::reset() { current_ = used_ = taken_ = 0; }
 
 namespace {
 
@@ -95,7 +107,7 @@ Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   auto frame = std::make_unique<Frame>();
   frame->plan_ = &plan;
   frame->values_ = plan.initial;
-  frame->blocks_.resize(plan.values.size());
+  frame->block_of_.assign(plan.values.size(), kNoBlock);
   frame->strings_.resize(plan.values.size());
   frame->children_.resize(plan.child_frames);
   frame->controls_.resize(plan.child_frames);
@@ -185,15 +197,35 @@ Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
                   bytes, place.size);
     // A name in the model means two numbers: memory of its own serves as well.
   }
-  std::shared_ptr<AlignedBytes>& block = blocks_[id];
   values_[id] = Value();  // its own claim on the block ends here
-  if (!block || block.use_count() > 1 || block->size() < bytes) {
-    HOLOGRAM_TRY(AlignedBytes fresh, AlignedBytes::allocate(std::max<uint64_t>(bytes, 64)));
-    block = std::make_shared<AlignedBytes>(std::move(fresh));
-  }
+  HOLOGRAM_TRY(const std::shared_ptr<AlignedBytes> block, pooled(id, bytes));
   tensor.data = block->data();
   tensor.owner = block;
   return tensor;
+}
+
+Result<std::shared_ptr<AlignedBytes>> Frame::pooled(uint32_t id, uint64_t bytes) {
+  uint32_t& at = block_of_[id];
+  const auto is_free = [&](uint32_t block) { return blocks_[block].use_count() == 1; };
+  if (at == kNoBlock || !is_free(at)) {
+    // The least that is enough, and not much more: large ones are for large values. Later runs find
+    // it free too, since values come and go in the same order.
+    const uint64_t wanted = std::max<uint64_t>(bytes, kAlignment);
+    at = kNoBlock;
+    for (uint32_t i = 0; i < blocks_.size(); ++i)
+      if (is_free(i) && blocks_[i]->size() >= wanted && blocks_[i]->size() / 2 <= wanted &&
+          (at == kNoBlock || blocks_[i]->size() < blocks_[at]->size()))
+        at = i;
+  }
+  if (at == kNoBlock) {
+    at = static_cast<uint32_t>(blocks_.size());
+    blocks_.push_back(std::make_shared<AlignedBytes>());
+  }
+  if (blocks_[at]->size() < bytes || blocks_[at]->size() == 0) {
+    *blocks_[at] = AlignedBytes();  // first, so that both are never there together
+    HOLOGRAM_TRY(*blocks_[at], AlignedBytes::allocate(std::max<uint64_t>(bytes, kAlignment)));
+  }
+  return blocks_[at];
 }
 
 ControlState& Frame::control(const LoadedStep& step) {

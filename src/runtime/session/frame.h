@@ -13,7 +13,8 @@
 
 namespace hologram::runtime {
 
-// Scratch memory of kernels: grows to what the largest needed, then stays.
+// Scratch memory of kernels: grows to what the largest needed, then stays. What is too small for a
+// kernel is let go of, so that there is never more than the largest needs.
 class Scratch {
  public:
   Result<std::byte*> take(size_t bytes);
@@ -23,6 +24,7 @@ class Scratch {
  private:
   std::vector<AlignedBytes> blocks_;  // filled in this order
   size_t current_ = 0, used_ = 0;     // the block to take from, and how much of it is taken
+  size_t taken_ = 0;                  // of all blocks
 };
 
 // The times of a run's steps while they are taken.
@@ -106,6 +108,8 @@ class Frame {
   Status run_timed(const LoadedStep& step, RunContext& context);
   Status run_program(const LoadedStep& step, RunContext& context);
   Status run_kernel(const LoadedStep& step, RunContext& context);
+  // Memory for a pooled value: its own block or, at first, a free one.
+  Result<std::shared_ptr<AlignedBytes>> pooled(uint32_t id, uint64_t bytes);
   const kernels::Attributes& reseeded(const LoadedStep& step, uint64_t turn);
 
   const LoadedPlan* plan_ = nullptr;
@@ -117,8 +121,10 @@ class Frame {
   AlignedBytes arena_;
   bool arena_is_fresh_ = false;  // nothing has been written to it
   std::vector<kernels::Value> values_;
-  // One a pooled value, kept between runs.
+  // Memory of pooled values, kept between runs; a block that only this list holds is free. Values
+  // that are never there together share one.
   std::vector<std::shared_ptr<AlignedBytes>> blocks_;
+  std::vector<uint32_t> block_of_;  // a value's among them; kNoBlock before its first
   std::vector<std::shared_ptr<std::vector<std::string>>> strings_;
   BlockPool sequences_;
   std::vector<std::unique_ptr<Frame>> children_;

@@ -25,10 +25,8 @@ enum class Layout : uint8_t { nchw, blocked };
 
 // How a convolution is computed; part of the shape, because it decides the form of the weights.
 enum class ConvAlgorithm : uint8_t {
-  direct,      // sums in the order of the definition
-  winograd_2,  // 3x3, stride 1, one group, blocked: 2x2 outputs from 4x4 products (2.25 times
-               // fewer)
-  winograd_4,  // the same, 4x4 outputs from 6x6 products (4 times fewer)
+  direct,    // sums in the order of the definition
+  winograd,  // 3x3, stride 1, one group, blocked: 4x4 outputs from 6x6 products (4 times fewer)
 };
 
 struct ConvShape {
@@ -43,8 +41,8 @@ struct ConvShape {
   ConvAlgorithm algorithm = ConvAlgorithm::direct;
 };
 
-// The fastest for this shape with both layouts blocked. Winograd's errors against exact sums, of
-// the output's range: F(2x2) no more than direct's, F(4x4) 2e-6 at 512 channels (direct: 1e-6).
+// The fastest for this shape with both layouts blocked. Winograd's errors against exact sums are
+// 2e-6 of the output's range at 512 channels (direct: 1e-6).
 ConvAlgorithm best_conv_algorithm(const ConvShape& shape);
 
 // out = (in + pads - dilation * (kernel - 1) - 1) / stride + 1

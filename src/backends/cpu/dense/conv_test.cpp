@@ -138,7 +138,7 @@ struct Trial {
     const std::vector<float> got = result();
     const double depth = double(s.in_channels / s.groups * s.kernel_height * s.kernel_width);
     // Winograd's transforms add roundings of their own.
-    const double unit = s.algorithm == ConvAlgorithm::winograd_4 ? 2.5e-7 : 1e-7;
+    const double unit = s.algorithm == ConvAlgorithm::winograd ? 2.5e-7 : 1e-7;
     ASSERT_EQ(right.size(), got.size());
     for (size_t i = 0; i < right.size(); ++i) {
       const size_t channel = i / (s.out_height * s.out_width) % s.out_channels;
@@ -229,19 +229,18 @@ TEST(Conv, OneDimensionAndUnevenPads) {
 
 TEST(Conv, Winograd) {
   for_each_level([] {
-    for (ConvAlgorithm algorithm : {ConvAlgorithm::winograd_2, ConvAlgorithm::winograd_4})
-      for (ConvShape s : {shape(16, 16, 8, 8, 3, 1, 1), shape(20, 40, 7, 7, 3, 1, 1),
-                          shape(64, 33, 13, 19, 3, 1, 0), shape(3, 5, 4, 5, 3, 1, 1),
-                          shape(32, 64, 30, 31, 3, 1, 2), shape(1, 1, 3, 3, 3, 1, 0),
-                          shape(150, 40, 8, 16, 3, 1, 1), shape(150, 48, 13, 17, 3, 1, 1),
-                          shape(17, 16, 12, 8, 3, 1, 1)}) {
-        s.algorithm = algorithm;
-        EXPECT_FALSE(conv_supported(s, Layout::nchw, Layout::blocked));
-        expect_every_layout(s);
-        if (::testing::Test::HasFatalFailure()) return;
-      }
+    for (ConvShape s : {shape(16, 16, 8, 8, 3, 1, 1), shape(20, 40, 7, 7, 3, 1, 1),
+                        shape(64, 33, 13, 19, 3, 1, 0), shape(3, 5, 4, 5, 3, 1, 1),
+                        shape(32, 64, 30, 31, 3, 1, 2), shape(1, 1, 3, 3, 3, 1, 0),
+                        shape(150, 40, 8, 16, 3, 1, 1), shape(150, 48, 13, 17, 3, 1, 1),
+                        shape(17, 16, 12, 8, 3, 1, 1)}) {
+      s.algorithm = ConvAlgorithm::winograd;
+      EXPECT_FALSE(conv_supported(s, Layout::nchw, Layout::blocked));
+      expect_every_layout(s);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
     ConvShape s = shape(48, 48, 40, 40, 3, 1, 1);  // several blocks of tiles
-    s.algorithm = ConvAlgorithm::winograd_4;
+    s.algorithm = ConvAlgorithm::winograd;
     Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked, .bias = true, .threads = 1};
     run.expect_right();
     const std::vector<float> one = run.result();
@@ -257,8 +256,7 @@ TEST(Conv, Winograd) {
 TEST(Conv, WinogradErrorsAreSmallAgainstTheRange) {
   for (size_t channels : {64, 512}) {
     ConvShape s = shape(channels, 32, 14, 14, 3, 1, 1);
-    for (ConvAlgorithm algorithm :
-         {ConvAlgorithm::direct, ConvAlgorithm::winograd_2, ConvAlgorithm::winograd_4}) {
+    for (ConvAlgorithm algorithm : {ConvAlgorithm::direct, ConvAlgorithm::winograd}) {
       s.algorithm = algorithm;
       Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked};
       const std::vector<float> got = run.result();
@@ -271,7 +269,7 @@ TEST(Conv, WinogradErrorsAreSmallAgainstTheRange) {
         error = std::max(error, std::abs(got[i] - right[i]));
       }
       RecordProperty("error", std::to_string(error / (high - low)));
-      EXPECT_LE(error / (high - low), algorithm == ConvAlgorithm::winograd_4 ? 3e-6 : 1.5e-6)
+      EXPECT_LE(error / (high - low), algorithm == ConvAlgorithm::winograd ? 3e-6 : 1.5e-6)
           << channels << " channels, algorithm " << int(algorithm);
     }
   }

@@ -19,7 +19,7 @@
 #define HOLOGRAM_DENSE_WINOGRAD_ONCE_
 namespace hologram::backends::dense {
 
-// The points of m = 4.
+// The points, besides 0 and infinity; of both signs.
 inline constexpr double kNear = 0.625, kFar = 1.5;
 
 // One square of one channel block, on its way in or out.
@@ -56,26 +56,21 @@ struct WinogradFew {
   size_t c_element;
 };
 
-// G of n points: row i is (1, p, p^2) / prod of (p - q) over the other points q; the last row is
-// infinity's. Points are 0 and pairs of p and -p, whose divisors are equal.
-template <size_t kIn>
+inline constexpr size_t kOut = 4, kIn = 6, kElements = kIn * kIn;  // of a square
+
+// G: row i is (1, p, p^2) / prod of (p - q) over the other points q; the last row is infinity's.
+// Points are 0 and pairs of p and -p, whose divisors are equal.
 struct WinogradPoints {
   float g[kIn][3] = {};
   constexpr WinogradPoints() {
-    double points[5] = {0, 1, -1, 0, 0};
-    if (kIn == 6) {
-      points[1] = kNear;
-      points[2] = -kNear;
-      points[3] = kFar;
-      points[4] = -kFar;
-    }
+    constexpr double kPoints[] = {0, kNear, -kNear, kFar, -kFar};
     for (size_t i = 0; i + 1 < kIn; ++i) {
       double divisor = 1;
       for (size_t j = 0; j + 1 < kIn; ++j)
-        if (j != i) divisor *= points[i] - points[j];
+        if (j != i) divisor *= kPoints[i] - kPoints[j];
       g[i][0] = static_cast<float>(1 / divisor);
-      g[i][1] = static_cast<float>(points[i] / divisor);
-      g[i][2] = static_cast<float>(points[i] * points[i] / divisor);
+      g[i][1] = static_cast<float>(kPoints[i] / divisor);
+      g[i][2] = static_cast<float>(kPoints[i] * kPoints[i] / divisor);
     }
     g[kIn - 1][2] = 1;
   }
@@ -94,30 +89,8 @@ constexpr size_t kLanes = hn::MaxLanes(D());
 
 HWY_INLINE V set(double value) { return hn::Set(D(), static_cast<float>(value)); }
 
-// B^T of one row or column, in place.
-template <size_t kOut>
-struct Transform;
-
-template <>
-struct Transform<2> {
-  static constexpr size_t kIn = 4;
-  static HWY_INLINE void input(V* d) {
-    const V r0 = hn::Sub(d[2], d[0]), r3 = hn::Sub(d[3], d[1]);
-    const V r1 = hn::Add(d[1], d[2]), r2 = hn::Sub(d[2], d[1]);
-    d[0] = r0;
-    d[1] = r1;
-    d[2] = r2;
-    d[3] = r3;
-  }
-  static HWY_INLINE void output(const V* m, V* y) {
-    y[0] = hn::Add(hn::Add(m[0], m[1]), m[2]);
-    y[1] = hn::Add(hn::Sub(m[1], m[2]), m[3]);
-  }
-};
-
-template <>
-struct Transform<4> {
-  static constexpr size_t kIn = 6;
+// Of one row or column: B^T in place, and A^T.
+struct Transform {
   static constexpr double kA = kNear, kB = kFar, kA2 = kA * kA, kB2 = kB * kB;
   static HWY_INLINE void input(V* d) {
     // Even and odd parts of the values at +-a and +-b.
@@ -143,10 +116,7 @@ struct Transform<4> {
   }
 };
 
-template <size_t kOut>
 void square_in(const WinogradSquare& s) {
-  using T = Transform<kOut>;
-  constexpr size_t kIn = T::kIn;
   const D d;
   const float* from = s.image + (s.y * static_cast<ptrdiff_t>(s.width) + s.x) *
                                     static_cast<ptrdiff_t>(kChannelBlock);
@@ -176,7 +146,7 @@ void square_in(const WinogradSquare& s) {
 #pragma GCC unroll 6
       for (size_t i = 0; i < kIn; ++i)
         v[i] = hn::LoadU(d, from + i * row + j * kChannelBlock + lane);
-      T::input(v);
+      Transform::input(v);
 #pragma GCC unroll 6
       for (size_t i = 0; i < kIn; ++i) hn::Store(v[i], d, half + (i * kIn + j) * kLanes);
     }
@@ -184,7 +154,7 @@ void square_in(const WinogradSquare& s) {
       V v[kIn];
 #pragma GCC unroll 6
       for (size_t j = 0; j < kIn; ++j) v[j] = hn::Load(d, half + (i * kIn + j) * kLanes);
-      T::input(v);
+      Transform::input(v);
 #pragma GCC unroll 6
       for (size_t j = 0; j < kIn; ++j)
         hn::StoreU(v[j], d, s.elements + (i * kIn + j) * s.stride + lane);
@@ -192,10 +162,7 @@ void square_in(const WinogradSquare& s) {
   }
 }
 
-template <size_t kOut>
 void square_out(const WinogradSquare& s) {
-  using T = Transform<kOut>;
-  constexpr size_t kIn = T::kIn;
   const D d;
   const Epilogue& e = *s.epilogue;
   const size_t rows = std::min(kOut, s.height - static_cast<size_t>(s.y));
@@ -209,7 +176,7 @@ void square_out(const WinogradSquare& s) {
 #pragma GCC unroll 6
         for (size_t i = 0; i < kIn; ++i)
           m[i] = hn::LoadU(d, s.elements + (i * kIn + j) * s.stride + lane);
-        T::output(m, y);
+        Transform::output(m, y);
 #pragma GCC unroll 4
         for (size_t i = 0; i < kOut; ++i) hn::Store(y[i], d, half + (i * kIn + j) * kLanes);
       }
@@ -217,7 +184,7 @@ void square_out(const WinogradSquare& s) {
         V m[kIn], y[kOut];
 #pragma GCC unroll 6
         for (size_t j = 0; j < kIn; ++j) m[j] = hn::Load(d, half + (i * kIn + j) * kLanes);
-        T::output(m, y);
+        Transform::output(m, y);
 #pragma GCC unroll 4
         for (size_t j = 0; j < kOut; ++j) {
           if (j >= columns) break;
@@ -238,10 +205,8 @@ void square_out(const WinogradSquare& s) {
 
 // A row of G w G^T of one vector of kernels: first by rows, then by columns, where the two points
 // of a pair share what is even and what is odd.
-template <size_t kOut>
 struct KernelRow {
-  static constexpr size_t kIn = kOut + 2;
-  static constexpr WinogradPoints<kIn> kPoints = {};
+  static constexpr WinogradPoints kPoints = {};
   V r0, r1, r2;
   explicit HWY_INLINE KernelRow(size_t row)
       : r0(set(kPoints.g[row][0])), r1(set(kPoints.g[row][1])), r2(set(kPoints.g[row][2])) {}
@@ -268,11 +233,9 @@ struct KernelRow {
   }
 };
 
-template <size_t kOut>
 void kernel_row(const WinogradKernels& k) {
-  constexpr size_t kIn = kOut + 2;
   const D d;
-  const KernelRow<kOut> row(k.row);
+  const KernelRow row(k.row);
   const float* w = k.weights;
   for (size_t in = 0; in < k.inputs; ++in, w += 9 * k.width)
     for (size_t lane = 0; lane < k.width; lane += kLanes) {
@@ -286,9 +249,9 @@ void kernel_row(const WinogradKernels& k) {
 
 // kSquares squares from `first` on, 16 outputs.
 template <size_t kSquares>
-void few_squares(const WinogradFew& f, size_t first) {
+void some_squares(const WinogradFew& f, size_t first) {
   const D d;
-  const KernelRow<4> row(f.row);
+  const KernelRow row(f.row);
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     V sums[6][kSquares];
 #pragma GCC unroll 6
@@ -316,19 +279,12 @@ void few_squares(const WinogradFew& f, size_t first) {
   }
 }
 
-void few_squares_4(const WinogradFew& f) {
+void few_squares(const WinogradFew& f) {
   size_t first = 0;
   if constexpr (HWY_TARGET <= HWY_AVX3)  // sums of four squares need 24 registers
-    for (; first + 4 <= f.squares; first += 4) few_squares<4>(f, first);
-  for (; first < f.squares; ++first) few_squares<1>(f, first);
+    for (; first + 4 <= f.squares; first += 4) some_squares<4>(f, first);
+  for (; first < f.squares; ++first) some_squares<1>(f, first);
 }
-
-void kernel_row_2(const WinogradKernels& k) { kernel_row<2>(k); }
-void kernel_row_4(const WinogradKernels& k) { kernel_row<4>(k); }
-void square_in_2(const WinogradSquare& s) { square_in<2>(s); }
-void square_in_4(const WinogradSquare& s) { square_in<4>(s); }
-void square_out_2(const WinogradSquare& s) { square_out<2>(s); }
-void square_out_4(const WinogradSquare& s) { square_out<4>(s); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
@@ -336,17 +292,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hologram::backends::dense {
-HWY_EXPORT(few_squares_4);
-HWY_EXPORT(kernel_row_2);
-HWY_EXPORT(kernel_row_4);
-HWY_EXPORT(square_in_2);
-HWY_EXPORT(square_in_4);
-HWY_EXPORT(square_out_2);
-HWY_EXPORT(square_out_4);
+HWY_EXPORT(few_squares);
+HWY_EXPORT(kernel_row);
+HWY_EXPORT(square_in);
+HWY_EXPORT(square_out);
 
 namespace {
-
-size_t outputs_of(const ConvShape& s) { return s.algorithm == ConvAlgorithm::winograd_2 ? 2 : 4; }
 
 size_t panels_of(const ConvShape& s) {
   return (align_up(s.out_channels, kChannelBlock) + kPanelColumns - 1) / kPanelColumns;
@@ -355,12 +306,12 @@ size_t panels_of(const ConvShape& s) {
 // How a sample is cut: squares in row-major order, in blocks small enough for both transformed
 // blocks to stay in L2, but with enough rows for the products to use each weight they load.
 struct Squares {
-  size_t size, elements, across, count, block;
-  explicit Squares(const ConvShape& s) : size(outputs_of(s)), elements((size + 2) * (size + 2)) {
-    across = (s.out_width + size - 1) / size;
-    count = across * ((s.out_height + size - 1) / size);
+  size_t across, count, block;
+  explicit Squares(const ConvShape& s) {
+    across = (s.out_width + kOut - 1) / kOut;
+    count = across * ((s.out_height + kOut - 1) / kOut);
     constexpr size_t kBytes = 1024 * 1024, kLeast = 28;
-    const size_t each = elements * sizeof(float) * kChannelBlock *
+    const size_t each = kElements * sizeof(float) * kChannelBlock *
                         (channel_blocks(s.in_channels) + channel_blocks(s.out_channels));
     block = std::min(count, std::max(kBytes / each / kLeast * kLeast, kLeast));
   }
@@ -373,20 +324,20 @@ struct Squares {
 constexpr size_t kMostThreads = 128;
 
 // So few squares that kernels become squares in registers, again for every four of them.
-bool are_few(const Squares& squares) { return squares.size == 4 && squares.count <= 8; }
+bool are_few(const Squares& squares) { return squares.count <= 8; }
 
 struct Places {
   size_t transformed, products, bias, kernels, inputs, stride, kernel_bytes, threads, total;
   Places(const ConvShape& s, const Squares& squares) {
-    const size_t per_block = squares.elements * squares.block * kChannelBlock * sizeof(float);
+    const size_t per_block = kElements * squares.block * kChannelBlock * sizeof(float);
     transformed = 0;
     products = per_block * channel_blocks(s.in_channels);
     bias = products + per_block * channel_blocks(s.out_channels);
     kernels = bias + align_up(s.out_channels, kChannelBlock) * sizeof(float);
     inputs = std::min(size_t{128}, align_up(s.in_channels, kChannelBlock));
     stride = align_up(inputs * kPanelColumns, 1024) + 5 * kChunk;
-    kernel_bytes = (squares.size + 2) * stride * sizeof(float);
-    threads = std::min(kMostThreads, panels_of(s) * (squares.size + 2));
+    kernel_bytes = kIn * stride * sizeof(float);
+    threads = std::min(kMostThreads, panels_of(s) * kIn);
     if (are_few(squares)) kernel_bytes = 0;
     total = kernels + threads * kernel_bytes;
   }
@@ -398,29 +349,20 @@ ConvAlgorithm best_conv_algorithm(const ConvShape& s) {
   if (!is_winograd(s) || s.in_channels < 16 || s.out_channels < 16) return ConvAlgorithm::direct;
   // Seconds by three rates: products, transformed elements, and weights, which are read from memory
   // once a sample. Making a kernel's square takes as long as so many products, in registers 96.
-  constexpr double kProducts = 50e9, kElements = 1.6e9, kWeightBytes = 14e9;
+  constexpr double kProducts = 50e9, kMoved = 1.6e9, kWeightBytes = 14e9, kKernel = 270;
   const auto pairs = static_cast<double>(s.in_channels * s.out_channels);
-  const double weights = 36 * pairs / kWeightBytes;
-  const auto seconds = [&](ConvAlgorithm algorithm, double kernel) {
-    ConvShape shape = s;
-    shape.algorithm = algorithm;
-    const Squares squares(shape);
-    const size_t blocks = (squares.count + squares.block - 1) / squares.block;
-    const auto elements = static_cast<double>(squares.count * squares.elements);
-    const double products =
-        (are_few(squares) ? static_cast<double>(squares.count / 4 * 240 + squares.count % 4 * 132)
-                          : elements + static_cast<double>(blocks) * kernel) *
-        pairs;
-    const double moved = elements * static_cast<double>(s.in_channels + s.out_channels);
-    return std::max(products / kProducts, weights) + moved / kElements / 2;
-  };
-  const double direct =
-      static_cast<double>(s.out_height * s.out_width * 9 * s.in_channels * s.out_channels) /
-      kProducts;
-  const double two = seconds(ConvAlgorithm::winograd_2, 150);
-  const double four = seconds(ConvAlgorithm::winograd_4, 270);
-  if (direct <= std::min(two, four)) return ConvAlgorithm::direct;
-  return two <= four ? ConvAlgorithm::winograd_2 : ConvAlgorithm::winograd_4;
+  const Squares squares(s);
+  const size_t blocks = (squares.count + squares.block - 1) / squares.block;
+  const auto elements = static_cast<double>(squares.count * kElements);
+  const double products =
+      (are_few(squares) ? static_cast<double>(squares.count / 4 * 240 + squares.count % 4 * 132)
+                        : elements + static_cast<double>(blocks) * kKernel) *
+      pairs;
+  const double moved = elements * static_cast<double>(s.in_channels + s.out_channels);
+  const double winograd =
+      std::max(products / kProducts, 36 * pairs / kWeightBytes) + moved / kMoved / 2;
+  const double direct = static_cast<double>(s.out_height * s.out_width * 9) * pairs / kProducts;
+  return direct <= winograd ? ConvAlgorithm::direct : ConvAlgorithm::winograd;
 }
 
 size_t packed_winograd_bytes(const ConvShape& s) {
@@ -456,28 +398,25 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
     std::fill_n(bias, outs * kChannelBlock, 0.0f);
     std::copy_n(conv.epilogue.bias, s.out_channels, bias);
   }
-  const bool two = squares.size == 2;
-  const auto in = two ? HWY_DYNAMIC_DISPATCH(square_in_2) : HWY_DYNAMIC_DISPATCH(square_in_4);
-  const auto out = two ? HWY_DYNAMIC_DISPATCH(square_out_2) : HWY_DYNAMIC_DISPATCH(square_out_4);
-  const auto prepare =
-      two ? HWY_DYNAMIC_DISPATCH(kernel_row_2) : HWY_DYNAMIC_DISPATCH(kernel_row_4);
-  const auto few = HWY_DYNAMIC_DISPATCH(few_squares_4);
+  const auto in = HWY_DYNAMIC_DISPATCH(square_in), out = HWY_DYNAMIC_DISPATCH(square_out);
+  const auto prepare = HWY_DYNAMIC_DISPATCH(kernel_row);
+  const auto few = HWY_DYNAMIC_DISPATCH(few_squares);
   const TileKernel kernel = tile_kernel();
   const size_t in_pixels = s.in_height * s.in_width * kChannelBlock;
   const size_t out_pixels = s.out_height * s.out_width * kChannelBlock;
-  const size_t panels = panels_of(s), rows = squares.size + 2;
+  const size_t panels = panels_of(s), rows = kIn;
   // Whole squares make best use of what they read; parts of them where threads would be idle.
   const size_t cuts = pool.size() == 1 ? 1 : std::clamp<size_t>(4 * pool.size() / panels, 1, rows);
   static constexpr ptrdiff_t kNoOffset = 0;
   const Epilogue plain;
-  const unsigned threads = squares.count * squares.elements * ins * outs < 512 ? 1 : 0;
+  const unsigned threads = squares.count * kElements * ins * outs < 512 ? 1 : 0;
 
   for (size_t n = 0; n < s.batch; ++n) {
     for (size_t first = 0; first < squares.count; first += squares.block) {
       const size_t count = std::min(squares.block, squares.count - first);
       const auto place = [&](size_t index, ptrdiff_t& y, ptrdiff_t& x) {
-        y = static_cast<ptrdiff_t>((first + index) / squares.across * squares.size);
-        x = static_cast<ptrdiff_t>((first + index) % squares.across * squares.size);
+        y = static_cast<ptrdiff_t>((first + index) / squares.across * kOut);
+        x = static_cast<ptrdiff_t>((first + index) % squares.across * kOut);
       };
       const auto take = [&](size_t begin, size_t end) {
         for (size_t job = begin; job < end; ++job) {

@@ -1,10 +1,10 @@
 // Winograd's convolution of 3x3 kernels with stride 1, both layouts blocked. Called through conv().
 //
-// Outputs are computed in squares of m x m from squares of n x n inputs, n = m + 2:
+// Outputs are computed in squares of 4 x 4 from squares of 6 x 6 inputs:
 //   Y = A^T [ (G g G^T) * (B^T d B) ] A,   the product by elements summed over input channels,
-// which is n * n matrix products of [square][input channel] by [input channel][output channel].
-// m = 2 evaluates the kernels' polynomials at 0, 1, -1, infinity; m = 4 at 0, +-5/8, +-3/2,
-// infinity, which round far less than the usual +-1, +-2.
+// which is 36 matrix products of [square][input channel] by [input channel][output channel]. The
+// kernels' polynomials are evaluated at 0, +-5/8, +-3/2 and infinity, which round far less than the
+// usual +-1, +-2.
 #pragma once
 
 #include "backends/cpu/dense/conv.h"

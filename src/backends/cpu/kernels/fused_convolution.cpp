@@ -111,7 +111,7 @@ Status fused_conv(KernelContext& c) {
                    .input = x.as<float>(),
                    .output = y.as<float>()};
   const int64_t algorithm = c.integer("algorithm");
-  if (algorithm < 0 || algorithm > 2)
+  if (algorithm < 0 || algorithm > 1)
     return fail(ErrorCode::unsupported, "convolution algorithm {}", algorithm);
   conv.shape.algorithm = static_cast<dense::ConvAlgorithm>(algorithm);
   if (!dense::conv_supported(conv.shape, conv.input_layout, conv.output_layout))
