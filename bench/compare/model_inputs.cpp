@@ -60,9 +60,9 @@ std::vector<PeerTensor> ports_of(const runtime::Session& session) {
 }
 
 Result<std::vector<PeerTensor>> draw_inputs(const ModelEntry& entry,
-                                            const std::vector<PeerTensor>& ports) {
-  if (!entry.run.is_null()) return models::make_inputs(ports, entry.run);
-  std::mt19937 random(7);
+                                            const std::vector<PeerTensor>& ports, uint32_t draw) {
+  if (!entry.run.is_null()) return models::make_inputs(ports, entry.run, draw);
+  std::mt19937 random(7 + draw);
   std::normal_distribution<float> normal;
   std::vector<PeerTensor> inputs = ports;
   for (PeerTensor& tensor : inputs) {

@@ -21,8 +21,9 @@ std::vector<peers::PeerTensor> ports_of(const runtime::Session& session);
 
 // By the entry's run where there is one. Otherwise floats are normal, integers small tokens, masks
 // ones, and open dimensions get sizes by what they seem to mean: a batch of 1, pictures of 224 x
-// 224, sequences of 128, sounds of a second.
+// 224, sequences of 128, sounds of a second. Each `draw` gives others of their kind.
 Result<std::vector<peers::PeerTensor>> draw_inputs(const ModelEntry& entry,
-                                                   const std::vector<peers::PeerTensor>& ports);
+                                                   const std::vector<peers::PeerTensor>& ports,
+                                                   uint32_t draw = 0);
 
 }  // namespace hologram::compare

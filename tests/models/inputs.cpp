@@ -46,19 +46,21 @@ double picture(int64_t y, int64_t x, int64_t height, int64_t width, int64_t chan
 }
 
 Result<double> element(const ordered_json& rule, const PeerTensor& tensor, int64_t index,
-                       int64_t count, std::mt19937& random) {
+                       int64_t count, uint32_t draw, std::mt19937& random) {
   const ordered_json& fill = rule["fill"];
   const double scale = rule.value("scale", 1.0);
   if (fill.is_number()) return fill.get<double>();
   if (fill == "normal")
     return scale * static_cast<double>(std::normal_distribution<float>()(random));
-  if (fill == "speech") return scale * speech(index, random);
+  if (fill == "speech") return scale * speech(index + 997 * draw, random);
   if (fill == "tokens") return static_cast<double>(random() % rule.value("below", 1000u));
   if (fill == "mask") return index < count - count / 8 ? 1 : 0;
   if (fill == "picture" && tensor.shape.size() == 4) {
     const int64_t width = tensor.shape[3], height = tensor.shape[2];
-    return scale * picture(index / width % height, index % width, height, width,
-                           index / (width * height) % 3);
+    const int64_t y = (index / width + draw * height / 64) % height;
+    const int64_t x = (index + draw * width / 23) % width;
+    const double noise = draw == 0 ? 0 : 0.02 * (static_cast<double>(random() % 2001) / 1000 - 1);
+    return scale * (picture(y, x, height, width, index / (width * height) % 3) + noise);
   }
   return fail(ErrorCode::invalid_argument, "input '{}': no fill {}", tensor.name, fill.dump());
 }
@@ -72,8 +74,8 @@ void store(std::byte* at, double value) {
 }  // namespace
 
 Result<std::vector<PeerTensor>> make_inputs(const std::vector<PeerTensor>& ports,
-                                            const ordered_json& run) {
-  std::mt19937 random(7);
+                                            const ordered_json& run, uint32_t draw) {
+  std::mt19937 random(7 + draw);
   std::vector<PeerTensor> inputs = ports;
   for (PeerTensor& tensor : inputs) {
     const auto& rules = run.items();
@@ -92,7 +94,7 @@ Result<std::vector<PeerTensor>> make_inputs(const std::vector<PeerTensor>& ports
     }
     tensor.data.resize(bytes_for(tensor.type, static_cast<uint64_t>(count)));
     for (int64_t i = 0; i < count; ++i) {
-      HOLOGRAM_TRY(const double value, element(rule.value(), tensor, i, count, random));
+      HOLOGRAM_TRY(const double value, element(rule.value(), tensor, i, count, draw, random));
       std::byte* at = tensor.data.data() + static_cast<size_t>(i) * size_of(tensor.type);
       if (tensor.type == DType::f32)
         store<float>(at, value);

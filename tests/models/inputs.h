@@ -15,8 +15,10 @@ namespace hologram::models {
 //          tokens (integers below `below`); mask (ones, then a few zeros)
 //   scale  what normal, speech and picture are multiplied by
 // The first pattern that fits a port decides. A port without one, or one left without a shape, is
-// an error.
+// an error. Each `draw` gives others of their kind: other random numbers, the picture moved round
+// with a little noise on it, a later part of the sound.
 Result<std::vector<peers::PeerTensor>> make_inputs(const std::vector<peers::PeerTensor>& ports,
-                                                   const nlohmann::ordered_json& run);
+                                                   const nlohmann::ordered_json& run,
+                                                   uint32_t draw = 0);
 
 }  // namespace hologram::models
