@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   std::vector<int> threads{1, 2};
   std::vector<std::string> precisions{"f32"};
   int runs = 20;
+  uint32_t draws = 1;
   bool profile = false, no_f64 = false;
   std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
   app.add_option("models", models, "ONNX models");
@@ -47,6 +48,10 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--no-f64", no_f64, "Leave out the comparison of small models with a run in f64");
+  app.add_option("--draws", draws,
+                 "Inputs that small models are compared with a run in f64 on; the first is timed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--profile", profile, "Add the time of each of Hologram's steps to the JSON rows");
   app.add_option("--json", json_file, "Write the rows to this file");
   app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
@@ -102,6 +107,7 @@ int main(int argc, char** argv) {
                        runs,
                        profile,
                        !no_f64,
+                       draws,
                        *key};
       const json compiled = compare::in_child(0, [&] { return compare::compile_model(job); });
       for (const int count : threads) {

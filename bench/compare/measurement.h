@@ -18,6 +18,7 @@ struct Job {
   int threads = 1, runs = 20;
   bool profile = false;  // adds the times of our steps to the row
   bool exact = true;     // compares small models with a run in f64
+  uint32_t draws = 1;    // inputs that this is done with; times are of the first
   // Signs native code, and is trusted; made before the processes that compile and run.
   std::optional<archive::KeyPair> key = std::nullopt;
 };

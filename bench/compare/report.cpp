@@ -123,6 +123,12 @@ void print_row(const json& row) {
       number(row, "ratio_low"), number(row, "ratio_high"), opening(row, "hologram"),
       opening(row, "ort"), number(row, "max_error"), errors_to_f64(row), memory(row),
       fell_back ? " all in f32" : "");
+  const json draws = row.value("draws", json::object());
+  if (draws.value("count", 1) > 1)
+    fmt::print(
+        "  errors against f64 on {} inputs: mean {:.1e}, largest {:.1e}; ORT {:.1e}, {:.1e}\n",
+        draws["count"].get<int>(), number(draws, "mean_error"), number(draws, "max_error"),
+        number(draws, "ort_mean_error"), number(draws, "ort_max_error"));
 }
 
 std::string summary(const json& rows) {
