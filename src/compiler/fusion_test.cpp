@@ -157,6 +157,11 @@ TEST(Fusion, ConvolutionTakesNormActivationAndResidual) {
   };
   EXPECT_THAT(optimised(write), ElementsAre("h.Conv"));
   expect_same(write);
+  // What rounding took from the bias is part of it.
+  Graph g = network(write);
+  ASSERT_TRUE(graph::fold_batch_norm(g).has_value());
+  ASSERT_TRUE(graph::fuse_epilogue(g).has_value());
+  EXPECT_EQ(g.value(g.nodes[0].inputs[2]).constant->dims, Dims({2, 20}));
 }
 
 TEST(Fusion, FoldsArithmeticByConstantsIntoWeights) {
@@ -229,10 +234,34 @@ TEST(Fusion, ActivationsSpelledOut) {
     return n.g.op("Mul").input(x).input(
         n.g.op("Sigmoid").input(n.g.op("Mul").input(x).input(n.g.constant(1.702f))));
   };
-  for (const Write& write : {erf, tanh, swish}) {
+  // The slope is the model's, not quite a sixth.
+  const Write hard = [=](Network& n) -> ValueId {
+    const ValueId x = product(n);
+    return n.g.op("Mul").input(x).input(
+        n.g.op("HardSigmoid").input(x).attribute("alpha", 0.16f).attribute("beta", 0.5f));
+  };
+  const Write clipped = [=](Network& n) -> ValueId {
+    const ValueId x = product(n);
+    const ValueId sum = n.g.op("Add").input(x).input(n.g.constant(3.0f));
+    const ValueId gate =
+        n.g.op("Clip").input(sum).input(n.g.constant(0.0f)).input(n.g.constant(6.0f));
+    return n.g.op("Div").input(n.g.op("Mul").input(x).input(gate)).input(n.g.constant(6.0f));
+  };
+  for (const Write& write : {erf, tanh, swish, hard, clipped}) {
     EXPECT_THAT(optimised(write), ElementsAre("h.MatMul"));
-    expect_same(write);
+    expect_same(write, 5e-7);
   }
+}
+
+// A number near the one of the pattern is another number.
+TEST(Fusion, NumbersOfAModelAreNotRoundedToThoseOfAPattern) {
+  const Write write = [](Network& n) -> ValueId {
+    const ValueId x =
+        n.g.op("MatMul").input(n.input(Shape({3, 7, 24}))).input(n.random({24, 40}, 0.3));
+    const ValueId gate = n.g.op("Sigmoid").input(x);
+    return n.g.op("Mul").input(n.g.op("Mul").input(x).input(gate)).input(n.g.constant(1.00005f));
+  };
+  expect_same(write, 5e-7);
 }
 
 TEST(Fusion, ReshapesAroundAProductDisappear) {

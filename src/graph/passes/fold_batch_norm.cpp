@@ -1,6 +1,8 @@
 #include "graph/passes/fold_batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "graph/passes/value_uses.h"
 
@@ -70,8 +72,59 @@ std::optional<ChannelAffine> take_affines(Graph& graph, const ValueUses& uses, N
   }
 }
 
+// The weights with each channel multiplied by its factor. What rounding takes from a tap is given
+// to the next: neighbouring pixels are much alike, and an error of a tap is the same for all of
+// them.
+Result<Tensor> scaled_weights(const Tensor& w, const std::vector<double>& scale, bool transposed) {
+  HOLOGRAM_TRY(Tensor weights, w.clone());
+  const int64_t inner = w.dims.product(transposed ? 2 : 1, w.dims.rank());
+  const int64_t taps = w.dims.product(2, w.dims.rank());
+  double rest = 0;
+  for (int64_t i = 0; i < w.count(); ++i) {
+    if (i % taps == 0) rest = 0;
+    float& weight = weights.as<float>()[i];
+    const double exact = weight * scale[static_cast<size_t>(i / inner) % scale.size()];
+    weight = static_cast<float>(exact + rest);
+    rest += exact - static_cast<double>(weight);
+    if (!std::isfinite(rest)) rest = 0;
+  }
+  return weights;
+}
+
+// The new bias, and what rounding took from it as [channels, 1, ..], of `rank` axes in all.
+struct Bias {
+  Tensor values, rest;
+};
+Result<Bias> moved_bias(const Tensor* b, const ChannelAffine& affine, size_t rank) {
+  const auto channels = static_cast<int64_t>(affine.scale.size());
+  std::vector<int64_t> dims(rank - 1, 1);
+  dims[0] = channels;
+  Bias bias;
+  HOLOGRAM_TRY(bias.values, Tensor::allocate(DType::f32, {channels}));
+  HOLOGRAM_TRY(bias.rest, Tensor::allocate(DType::f32, kernels::Dims(dims)));
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto i = static_cast<size_t>(c);
+    const double old = b ? static_cast<double>(b->as<float>()[c]) : 0;
+    const double exact = old * affine.scale[i] + affine.shift[i];
+    const float value = static_cast<float>(exact);
+    bias.values.as<float>()[c] = value;
+    bias.rest.as<float>()[c] =
+        std::isfinite(value) ? static_cast<float>(exact - static_cast<double>(value)) : 0.0f;
+  }
+  return bias;
+}
+
+bool all(const std::vector<double>& values, double number) {
+  return std::ranges::all_of(values, [&](double v) { return v == number; });
+}
+bool same(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.data, b.data, a.bytes()) == 0;
+}
+
+// Whether anything has changed.
 Result<bool> fold_once(Graph& graph) {
   ValueUses uses(graph);
+  std::vector<std::pair<size_t, Node>> added;  // behind which node
   bool changed = false;
   for (size_t index = 0; index < graph.nodes.size(); ++index) {
     Node& conv = graph.nodes[index];
@@ -81,27 +134,33 @@ Result<bool> fold_once(Graph& graph) {
     if (!w || w->dtype != DType::f32 || (conv.input(2) != kNoValue && !b)) continue;
     if (transposed && conv.attributes.integer("group", 1) != 1) continue;
     const int64_t channels = w->dims[transposed ? 1 : 0];
-    const std::optional<ChannelAffine> affine =
-        take_affines(graph, uses, conv, channels, w->dims.rank());
+    const size_t rank = w->dims.rank();
+    const std::optional<ChannelAffine> affine = take_affines(graph, uses, conv, channels, rank);
     if (!affine) continue;
-    HOLOGRAM_TRY(Tensor weights, w->clone());
-    const int64_t inner = w->dims.product(transposed ? 2 : 1, w->dims.rank());
-    for (int64_t i = 0; i < w->count(); ++i) {
-      const auto channel = static_cast<size_t>(i / inner % channels);
-      float& weight = weights.as<float>()[i];
-      weight = static_cast<float>(weight * affine->scale[channel]);
-    }
-    HOLOGRAM_TRY(Tensor bias, Tensor::allocate(DType::f32, {channels}));
-    for (size_t c = 0; c < affine->scale.size(); ++c) {
-      const double old = b ? static_cast<double>(b->as<float>()[c]) : 0;
-      bias.as<float>()[c] = static_cast<float>(old * affine->scale[c] + affine->shift[c]);
-    }
     const std::string name = graph.value(conv.inputs[1]).name;
-    conv.inputs.resize(3);
-    conv.inputs[1] = graph.add_constant(std::move(weights), name);
-    conv.inputs[2] = graph.add_constant(std::move(bias), name + "/bias");
-    changed = true;
+    HOLOGRAM_TRY(Bias bias, moved_bias(b, *affine, rank));
+    // What was taken out may have been no more than the rest of a bias.
+    if (!b || !same(*b, bias.values) || !all(affine->scale, 1)) {
+      HOLOGRAM_TRY(Tensor weights, scaled_weights(*w, affine->scale, transposed));
+      conv.inputs.resize(3);
+      conv.inputs[1] = graph.add_constant(std::move(weights), name);
+      conv.inputs[2] = graph.add_constant(std::move(bias.values), name + "/bias");
+      changed = true;
+    }
+    // Nothing makes it part of other convolutions.
+    const float* rest = bias.rest.as<float>();
+    if (transposed || rank > 4 ||
+        std::all_of(rest, rest + channels, [](float r) { return r == 0; }))
+      continue;
+    Node add{.op = "Add", .opset = conv.opset};
+    add.outputs = {conv.outputs[0]};
+    conv.outputs[0] = graph.add_value("", graph.value(conv.outputs[0]).type);
+    add.inputs = {conv.outputs[0], graph.add_constant(std::move(bias.rest), name + "/rest")};
+    added.emplace_back(index, std::move(add));
   }
+  for (size_t i = added.size(); i-- > 0;)
+    graph.nodes.insert(graph.nodes.begin() + static_cast<ptrdiff_t>(added[i].first) + 1,
+                       std::move(added[i].second));
   uses.sweep();
   return changed;
 }

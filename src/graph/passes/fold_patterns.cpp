@@ -9,7 +9,8 @@
 namespace hologram::graph {
 namespace {
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
+// As near as two or three roundings to f32 leave it: a model with a coarser number means that one.
+bool near(double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); }
 
 class Folder {
  public:
@@ -109,13 +110,14 @@ class Folder {
           return replace(node, "Swish", {x}, [&](Attributes& a) { a.set("alpha", *alpha); });
       }
       if (standard && g->op == "HardSigmoid" && g->inputs[0] == x && near(p.number, 1) &&
-          near(g->attributes.number("alpha", 0.2), 1.0 / 6) &&
-          near(g->attributes.number("beta", 0.5), 0.5))
-        return replace(node, "HardSwish", {x});
+          g->attributes.number("beta", 0.5) == 0.5 && g->attributes.number("alpha", 0.2) != 0) {
+        const double alpha = g->attributes.number("alpha", 0.2);
+        return replace(node, "HardSwish", {x}, [&](Attributes& a) { a.set("alpha", alpha); });
+      }
       if (const auto clip = clip_bounds(graph_, *g); clip && near(p.number, 1.0 / 6) &&
                                                      plus(g->inputs[0], 3) == x && clip->low == 0 &&
                                                      clip->high == 6)
-        return replace(node, "HardSwish", {x});
+        return replace(node, "HardSwish", {x}, [&](Attributes& a) { a.set("alpha", p.number); });
       const auto inner = near(p.number, 0.5) ? plus(gate, 1) : std::nullopt;
       if (!inner) continue;
       if (const Node* erf = uses_.maker(*inner, "Erf")) {

@@ -1,7 +1,9 @@
 #include "graph/passes/fuse_epilogue.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/dense/epilogue.h"
 #include "graph/dim.h"
 #include "graph/passes/value_uses.h"
 
@@ -68,6 +70,24 @@ class Fuser {
     return graph_.add_constant(std::move(flat), graph_.value(id).name);
   }
 
+  // Of a convolution a second one too, which is what rounding took from the first (see
+  // fold_batch_norm.h).
+  bool add_bias(Chain& chain, ValueId bias) {
+    if (!chain.has(2)) {
+      chain.set(2, bias);
+      return true;
+    }
+    const Tensor* first = constant_of(graph_, chain.node.inputs[2]);
+    const Tensor* rest = constant_of(graph_, bias);
+    if (!first || first->count() != chain.channels) return false;
+    auto both = Tensor::allocate(DType::f32, {2, chain.channels});
+    if (!both) return false;
+    std::copy_n(first->as<float>(), chain.channels, both->as<float>());
+    std::copy_n(rest->as<float>(), chain.channels, both->as<float>() + chain.channels);
+    chain.set(2, graph_.add_constant(*std::move(both), graph_.value(chain.node.inputs[2]).name));
+    return true;
+  }
+
   // Takes one more node into the chain; false where it ends.
   bool extend(Chain& chain) {
     const size_t reader = uses_.only_reader(chain.value);
@@ -80,11 +100,9 @@ class Fuser {
     if (next.op == "Add") {
       const ValueId other = next.inputs[next.inputs[0] == chain.value ? 1 : 0];
       const bool plain = !chain.activated && !chain.has(3);
-      if (plain && !chain.has(2)) {
-        if (const ValueId bias = as_bias(other, chain); bias != kNoValue) {
-          chain.set(2, bias);
+      if (plain && !(chain.product && chain.has(2))) {
+        if (const ValueId bias = as_bias(other, chain); bias != kNoValue && add_bias(chain, bias))
           return take(chain, reader);
-        }
       }
       if (chain.has(3) || other == chain.value ||
           !surely_same(shape_of(graph_, other), shape_of(graph_, chain.value)))
@@ -290,8 +308,14 @@ bool describe_activation(const Graph& graph, const Node& node, Attributes& attri
   } else if (name == "HardSigmoid") {
     first = a.number("alpha", 0.2);
     second = a.number("beta", 0.5);
-  } else if (name != "Relu" && name != "Sigmoid" && name != "Tanh" && name != "HardSwish" &&
-             name != "Softplus" && name != "Exp") {
+  } else if (name == "HardSwish") {
+    first = a.number("alpha", 1.0f / 6);
+    if (first == 1.0 / 6) {
+      first = double{backends::dense::kSixth};
+      second = double{backends::dense::kSixthRest};
+    }
+  } else if (name != "Relu" && name != "Sigmoid" && name != "Tanh" && name != "Softplus" &&
+             name != "Exp") {
     return false;
   }
   attributes.set("activation", name);

@@ -20,21 +20,24 @@ constexpr size_t kBlockBytes = 384 * 1024, kSmallBlockBytes = 16 * 1024;
 constexpr size_t kSmallWeights = 256 * 1024;
 constexpr size_t kSmallWork = 512 * 1024;
 // Networks that end in a close decision (text recognisers) make a thousand times more of the errors
-// of sums, so these are in parts of 128 terms; not those over 512 terms, which would take 6%
-// longer.
-constexpr size_t kPartChunks = 8, kLongestInParts = 512;
+// of sums, so these are in parts of 128 terms. Of an image of one pixel (the gate of
+// squeeze-and-excitation, which every pixel of a channel is multiplied by) shorter parts cost
+// nothing.
+constexpr size_t kPartChunks = 8;
 
-// Scratch: the image, the tap table, the bias padded to whole blocks.
+// Scratch: the image, the tap table, the bias padded to whole blocks, what sums begin with padded
+// to a whole block after any of its values.
 struct Scratch {
-  size_t image, taps, bias;
+  size_t image, taps, bias, start;
   explicit Scratch(const ConvPlan& plan)
       : image(plan.in_place ? 0 : plan.shape.groups * plan.group_floats * sizeof(float)),
         taps(align_up(plan.shape.kernel_height * plan.shape.kernel_width * sizeof(ptrdiff_t),
                       kAlignment)),
-        bias(align_up(plan.shape.out_channels, kChannelBlock) * sizeof(float)) {
+        bias(align_up(plan.shape.out_channels, kChannelBlock) * sizeof(float)),
+        start(bias + kChannelBlock * sizeof(float)) {
     image = align_up(image, kAlignment);
   }
-  size_t total() const { return image + taps + bias; }
+  size_t total() const { return image + taps + bias + start; }
 };
 
 // The strides of an output sample.
@@ -52,11 +55,12 @@ struct OutputForm {
 
 class PhaseRun {
  public:
-  PhaseRun(const ConvPlan& plan, const Conv& conv, const Epilogue& epilogue, size_t index,
-           ptrdiff_t* taps)
+  PhaseRun(const ConvPlan& plan, const Conv& conv, const Epilogue& epilogue, const float* start,
+           size_t index, ptrdiff_t* taps)
       : plan_(plan),
         phase_(plan.phase(index)),
         epilogue_(epilogue),
+        start_(start),
         form_(plan.shape, conv.output_layout),
         weights_(conv.packed_weights + phase_.weight_offset),
         taps_(taps),
@@ -117,12 +121,13 @@ class PhaseRun {
     tile.tap_count = phase_.tap_count;
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
-    tile.part = phase_.depth <= kLongestInParts ? kPartChunks : 0;
+    tile.part = plan_.shape.out_height * plan_.shape.out_width == 1 ? 1 : kPartChunks;
     tile.b = weights_ + group * plan_.group_weights + column * phase_.depth;
     tile.b_stride = std::min(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
     tile.rows = columns_.height(t);
     tile.columns = std::min(kPanelColumns, outputs_ - column);
     tile.column = group * plan_.group_outputs + column;
+    tile.start = start_ ? start_ + tile.column : nullptr;
     const size_t pixel = (phase_.first_row + y * plan_.out_step_y) * plan_.shape.out_width +
                          phase_.first_column + x * plan_.out_step_x;
     const size_t place = tile.column / kChannelBlock * form_.block +
@@ -141,6 +146,7 @@ class PhaseRun {
   const ConvPlan& plan_;
   ConvPhase phase_;
   const Epilogue& epilogue_;
+  const float* start_;
   OutputForm form_;
   const float* weights_;
   const ptrdiff_t* taps_;
@@ -162,6 +168,12 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
     std::memcpy(bias, epilogue.bias, s.out_channels * sizeof(float));
     epilogue.bias = bias;
   }
+  float* start = nullptr;
+  if (conv.bias_rest) {
+    start = reinterpret_cast<float*>(scratch + parts.image + parts.taps + parts.bias);
+    std::memset(start, 0, parts.start);
+    std::memcpy(start, conv.bias_rest, s.out_channels * sizeof(float));
+  }
   const size_t in_floats =
       (conv.input_layout == Layout::blocked ? channel_blocks(s.in_channels) * kChannelBlock
                                             : s.in_channels) *
@@ -171,7 +183,7 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
     const float* input = conv.input + n * in_floats;
     if (!plan.in_place) pack_image(plan, conv.input_layout, input, image, pool);
     for (size_t p = 0; p < plan.phase_count(); ++p) {
-      const PhaseRun phase(plan, conv, epilogue, p, taps);
+      const PhaseRun phase(plan, conv, epilogue, start, p, taps);
       phase.run(plan.in_place ? input : image, conv.output + n * out_floats,
                 epilogue.residual ? epilogue.residual + n * out_floats : nullptr, n * out_floats,
                 pool);

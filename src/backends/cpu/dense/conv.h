@@ -69,6 +69,9 @@ struct Conv {
   const float* packed_weights = nullptr;
   float* output = nullptr;
   Epilogue epilogue;
+  // What rounding took from the bias, out_channels values, or null; where alpha is 1. An error of a
+  // bias is the same for every pixel, and the sums of the layers that follow keep it.
+  const float* bias_rest = nullptr;
   // Instead of input and output, each for itself: blocked images of bf16, of depthwise convolutions
   // without a residual.
   const uint16_t* input_bf16 = nullptr;

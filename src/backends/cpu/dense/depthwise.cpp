@@ -25,6 +25,7 @@ struct DepthwiseRow {
   bool input_bf16;
   const float* weights;  // of the block
   const float* bias;     // 16 values, or null
+  const float* start;    // what sums begin with: 16 values, or null
   const Epilogue* epilogue;
   size_t channels;  // of the block that exist
   size_t y;
@@ -50,6 +51,7 @@ constexpr size_t kPixels = HWY_MAX_BYTES == 64 ? 8 : 4;  // kept in registers wi
 // alpha * sum + bias, and the rest of a direct epilogue.
 struct RowEnd {
   V alpha, bias;
+  V start;  // what a sum begins with
   ClipRange clip;
   bool direct;
 };
@@ -86,11 +88,12 @@ KernelRows kernel_rows(const ConvShape& s, size_t y) {
 
 // A pixel whose kernel may reach over the edges, or of a kernel without code of its own.
 template <typename T>
-V any_pixel(const DepthwiseRow& row, const KernelRows& rows, size_t lane, size_t x) {
+V any_pixel(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end, size_t lane,
+            size_t x) {
   const D d;
   const ConvShape& s = *row.shape;
   const auto* input = static_cast<const T*>(row.input);
-  V sum = hn::Zero(d);
+  V sum = end.start;
   const ptrdiff_t left =
       static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
   const auto step = static_cast<ptrdiff_t>(s.dilation_width);
@@ -119,7 +122,7 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
   const ConvShape& s = *row.shape;
   V sums[kCount];
 #pragma GCC unroll 8
-  for (size_t p = 0; p < kCount; ++p) sums[p] = hn::Zero(d);
+  for (size_t p = 0; p < kCount; ++p) sums[p] = end.start;
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = static_cast<const T*>(row.input) +
@@ -151,7 +154,7 @@ void whole_row(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& en
   const ConvShape& s = *row.shape;
   V sums[kPixelCount];
 #pragma GCC unroll 14
-  for (size_t p = 0; p < kPixelCount; ++p) sums[p] = hn::Zero(d);
+  for (size_t p = 0; p < kPixelCount; ++p) sums[p] = end.start;
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = static_cast<const T*>(row.input) + y * kPixelCount * kChannelBlock + lane;
@@ -204,6 +207,7 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
     const RowEnd end{hn::Set(d, row.epilogue->alpha),
                      row.bias ? hn::LoadU(d, row.bias + lane) : hn::Zero(d),
+                     row.start ? hn::LoadU(d, row.start + lane) : hn::Zero(d),
                      clip_range(*row.epilogue), direct};
     const auto from = [&](size_t x) {
       return residual ? residual + (x - first) * kChannelBlock + lane : nullptr;
@@ -214,7 +218,7 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
       continue;
     }
     size_t x = first;
-    for (; x < inner; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
+    for (; x < inner; ++x) store_pixel(end, any_pixel<T>(row, rows, end, lane, x), from(x), to(x));
     if constexpr (kWidth != 0) {
       for (; x + kPixels <= inner_end; x += kPixels)
         inner_pixels<T, kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
@@ -226,7 +230,7 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
       for (; x < inner_end; ++x)
         inner_pixels<T, kWidth, kStride, 1>(row, rows, end, lane, x, from(x), to(x));
     }
-    for (; x < past; ++x) store_pixel(end, any_pixel<T>(row, rows, lane, x), from(x), to(x));
+    for (; x < past; ++x) store_pixel(end, any_pixel<T>(row, rows, end, lane, x), from(x), to(x));
   }
 }
 
@@ -344,7 +348,8 @@ size_t image_bytes(const Conv& conv) {
 }  // namespace
 
 size_t depthwise_scratch_bytes(const Conv& conv) {
-  return image_bytes(conv) + channel_blocks(conv.shape.in_channels) * kChannelBlock * sizeof(float);
+  return image_bytes(conv) +
+         2 * channel_blocks(conv.shape.in_channels) * kChannelBlock * sizeof(float);
 }
 
 void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
@@ -359,6 +364,11 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   if (given_bias) {
     std::fill_n(bias, blocks * kChannelBlock, 0.0f);
     std::memcpy(bias, given_bias, s.in_channels * sizeof(float));
+  }
+  float* start = bias + blocks * kChannelBlock;
+  if (conv.bias_rest) {
+    std::fill_n(start, blocks * kChannelBlock, 0.0f);
+    std::memcpy(start, conv.bias_rest, s.in_channels * sizeof(float));
   }
   const size_t block_taps = s.kernel_height * s.kernel_width * kChannelBlock;
   const auto run_rows = HWY_DYNAMIC_DISPATCH(depthwise_rows);
@@ -383,6 +393,7 @@ void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
           .input_bf16 = narrow,
           .weights = conv.packed_weights + block * block_taps,
           .bias = given_bias ? bias + block * kChannelBlock : nullptr,
+          .start = conv.bias_rest ? start + block * kChannelBlock : nullptr,
           .epilogue = &conv.epilogue,
           .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
           .y = y,

@@ -27,10 +27,15 @@ enum class Activation : uint8_t {
   gelu_erf,
   gelu_tanh,
   hard_sigmoid,  // clip(first * x + second, 0, 1)
-  hard_swish,    // x * clip(x / 6 + 0.5, 0, 1)
+  // x * clip(first * x + 0.5, 0, 1), first 0 being the f32 nearest to a sixth; where second is not
+  // 0, x * clip(x + 3, 0, 6) / 6 with a sixth in two parts, kSixth and kSixthRest.
+  hard_swish,
   softplus,
   exp,
 };
+
+inline constexpr float kSixth = 0x1.555554p-3f;
+inline constexpr float kSixthRest = static_cast<float>(1.0 / 6.0 - double{kSixth});
 
 enum class BiasAxis : uint8_t {
   column,  // one value a column of a product; one value a channel of a convolution

@@ -37,7 +37,7 @@ double activate(const Epilogue& e, double x) {
     case Activation::hard_sigmoid:
       return std::min(std::max(e.first * x + e.second, 0.0), 1.0);
     case Activation::hard_swish:
-      return x * std::min(std::max(x / 6 + 0.5, 0.0), 1.0);
+      return x * std::min(std::max(e.first * x + 0.5, 0.0), 1.0);
     case Activation::softplus:
       return std::log1p(std::exp(x));
     case Activation::exp:
@@ -154,7 +154,7 @@ TEST(Gemm, EveryEpilogue) {
           Epilogue& e = p.g.epilogue;
           e.activation = static_cast<Activation>(activation);
           e.first = e.activation == Activation::clip ? -0.75f : 0.25f;
-          e.second = 0.5f;
+          e.second = e.activation == Activation::hard_swish ? 0.0f : 0.5f;
           if (kind & 1) e.alpha = 0.5f;
           if (kind & 2) {
             e.residual = residual.data();

@@ -242,12 +242,21 @@ HWY_INLINE void with_activation(D d, Activation activation, float first, float s
       return f([=](V x) HWY_ATTR {
         return clamp(d, hn::MulAdd(x, hn::Set(d, first), hn::Set(d, second)), 0.0f, 1.0f);
       });
-    case Activation::hard_swish:
+    case Activation::hard_swish: {
+      // A product with a rounded sixth would be wrong by the same 3e-8 in every result, which the
+      // sums of what follows keep; its two parts have one sign, so that infinity stays what it is.
+      if (second != 0)
+        return f([=](V x) HWY_ATTR {
+          const V gate = clamp(d, hn::Add(x, hn::Set(d, 3.0f)), 0.0f, 6.0f);
+          const V product = hn::Mul(x, gate);
+          return hn::MulAdd(product, hn::Set(d, first), hn::Mul(product, hn::Set(d, second)));
+        });
+      const float slope = first != 0 ? first : 1.0f / 6;
       return f([=](V x) HWY_ATTR {
-        // x + 3 is exact where the gate opens; x / 6 + 1/2 would lose all digits there.
-        const V gate = clamp(d, hn::Add(x, hn::Set(d, 3.0f)), 0.0f, 6.0f);
-        return hn::Mul(hn::Mul(x, hn::Set(d, 1.0f / 6.0f)), gate);
+        const V line = hn::MulAdd(x, hn::Set(d, slope), hn::Set(d, 0.5f));
+        return hn::Mul(x, clamp(d, line, 0.0f, 1.0f));
       });
+    }
     case Activation::softplus:
       return f([=](V x) HWY_ATTR { return softplus(d, x); });
     case Activation::exp:

@@ -76,6 +76,42 @@ TEST(Math, ErrorsOfSilu) {
   });
 }
 
+// Errors that all results share add up in the sums that follow.
+TEST(Math, ErrorsOfHardSwishAverageOut) {
+  for_each_level([] {
+    std::vector<float> x, y;
+    for (float value = 3.0f; value < 40.0f; value += 0.00371f) x.push_back(value);
+    y.resize(x.size());
+    activate(Activation::hard_swish, 0, 0, x.data(), y.data(), x.size(), ThreadPool::shared());
+    EXPECT_EQ(x, y);
+    activate(Activation::hard_swish, kSixth, kSixthRest, x.data(), y.data(), x.size(),
+             ThreadPool::shared());
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_NEAR(y[i] / double{x[i]}, 1, 1.8e-7);
+      sum += y[i] / double{x[i]} - 1;
+    }
+    // SSE4 has no fused multiply-add: the second part of a sixth is rounded with the first.
+    const bool fused = hwy::SupportedTargets() != HWY_SSE4;
+    EXPECT_LE(std::abs(sum) / static_cast<double>(x.size()), fused ? 4e-9 : 3e-8);
+    x.clear();
+    for (float value = -4.0f; value < 4.0f; value += 0.00371f) x.push_back(value);
+    y.resize(x.size());
+    for (const float slope : {1.0f / 6, 0.1666667f, 0.2f}) {
+      activate(Activation::hard_swish, slope, 0, x.data(), y.data(), x.size(),
+               ThreadPool::shared());
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double right = x[i] * std::clamp(double{slope} * x[i] + 0.5, 0.0, 1.0);
+        ASSERT_NEAR(y[i], right, 3e-7) << x[i];
+      }
+    }
+    activate(Activation::hard_swish, kSixth, kSixthRest, x.data(), y.data(), x.size(),
+             ThreadPool::shared());
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_NEAR(y[i], x[i] * std::clamp(x[i] / 6.0 + 0.5, 0.0, 1.0), 5e-7) << x[i];
+  });
+}
+
 TEST(Math, SpecialValues) {
   for_each_level([] {
     const std::vector<float> x = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, NAN, -1.0f, 1e-42f};
@@ -103,7 +139,8 @@ TEST(Math, ActivationsOfSpecialValues) {
     const float x[] = {NAN, HUGE_VALF, -HUGE_VALF, 100.0f, -100.0f};
     float y[5];
     const auto run = [&](Activation a) {
-      activate(a, a == Activation::silu ? 1.0f : -1.0f, 2.0f, x, y, 5, ThreadPool::shared());
+      const bool silu = a == Activation::silu, hard = a == Activation::hard_swish;
+      activate(a, silu || hard ? 1.0f : -1.0f, hard ? 0 : 2.0f, x, y, 5, ThreadPool::shared());
     };
     for (Activation a : {Activation::relu, Activation::clip, Activation::sigmoid, Activation::tanh,
                          Activation::silu, Activation::gelu_erf, Activation::gelu_tanh,
@@ -114,6 +151,14 @@ TEST(Math, ActivationsOfSpecialValues) {
     run(Activation::relu);
     EXPECT_EQ(y[1], HUGE_VALF);
     EXPECT_EQ(y[2], 0.0f);
+    run(Activation::hard_swish);
+    EXPECT_EQ(y[1], HUGE_VALF);
+    EXPECT_FLOAT_EQ(y[3], 100.0f);
+    EXPECT_EQ(y[4], 0.0f);
+    activate(Activation::hard_swish, kSixth, kSixthRest, x, y, 5, ThreadPool::shared());
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(y[1], HUGE_VALF);
+    EXPECT_EQ(y[4], 0.0f);
     run(Activation::softplus);
     EXPECT_EQ(y[1], HUGE_VALF);
     EXPECT_EQ(y[2], 0.0f);

@@ -195,23 +195,30 @@ void pool_row_bf16(const Pool& p, size_t y, const uint16_t* in, uint16_t* out) {
                                                                                           out);
 }
 
-// The mean of each lane of a channel block: four chains, combined pairwise.
+// The mean of each lane of a channel block: of every 256 pixels four chains, combined pairwise. One
+// chain over a large image would lose three digits, and what is computed from a mean is often
+// shared by all pixels.
 template <typename T>
 void mean_of_block(size_t pixels, const T* in, float* out) {
+  constexpr size_t kPart = 256;
   const D d;
   const V count = hn::Set(d, static_cast<float>(pixels));
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    V r0 = hn::Zero(d), r1 = r0, r2 = r0, r3 = r0;
+    V sum = hn::Zero(d);
     const T* cell = in + lane;
-    size_t i = 0;
-    for (; i + 4 <= pixels; i += 4, cell += 4 * kChannelBlock) {
-      r0 = hn::Add(r0, load_value(d, cell));
-      r1 = hn::Add(r1, load_value(d, cell + kChannelBlock));
-      r2 = hn::Add(r2, load_value(d, cell + 2 * kChannelBlock));
-      r3 = hn::Add(r3, load_value(d, cell + 3 * kChannelBlock));
+    for (size_t i = 0; i < pixels;) {
+      const size_t past = std::min(pixels, i + kPart);
+      V r0 = hn::Zero(d), r1 = r0, r2 = r0, r3 = r0;
+      for (; i + 4 <= past; i += 4, cell += 4 * kChannelBlock) {
+        r0 = hn::Add(r0, load_value(d, cell));
+        r1 = hn::Add(r1, load_value(d, cell + kChannelBlock));
+        r2 = hn::Add(r2, load_value(d, cell + 2 * kChannelBlock));
+        r3 = hn::Add(r3, load_value(d, cell + 3 * kChannelBlock));
+      }
+      for (; i < past; ++i, cell += kChannelBlock) r0 = hn::Add(r0, load_value(d, cell));
+      sum = hn::Add(sum, hn::Add(hn::Add(r0, r1), hn::Add(r2, r3)));
     }
-    for (; i < pixels; ++i, cell += kChannelBlock) r0 = hn::Add(r0, load_value(d, cell));
-    hn::StoreU(hn::Div(hn::Add(hn::Add(r0, r1), hn::Add(r2, r3)), count), d, out + lane);
+    hn::StoreU(hn::Div(sum, count), d, out + lane);
   }
 }
 

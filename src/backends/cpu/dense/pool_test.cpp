@@ -113,5 +113,20 @@ TEST(Pool, GlobalAverage) {
   });
 }
 
+TEST(Pool, GlobalAverageOfALargeImage) {
+  for_each_level([] {
+    constexpr size_t kPixels = 20000;
+    std::vector<float> x = random_values(16 * kPixels, 6);
+    for (float& value : x) value += 10;
+    std::vector<float> y(16);
+    global_average(Layout::blocked, 1, 16, kPixels, x.data(), y.data(), ThreadPool::shared());
+    for (size_t c = 0; c < 16; ++c) {
+      long double sum = 0;
+      for (size_t i = 0; i < kPixels; ++i) sum += x[i * 16 + c];
+      EXPECT_NEAR(y[c] / static_cast<double>(sum / kPixels), 1, 6e-7) << c;
+    }
+  });
+}
+
 }  // namespace
 }  // namespace hologram::backends::dense

@@ -32,30 +32,50 @@ struct Strip {
   ClipRange clip;  // of the direct path
   float* sums;     // [rows][width], when not direct
   size_t width;    // 16 or 32
+  float* parts;    // [rows][vectors]: the sum of the parts that are finished
 };
 
 // kRowStride 0: the tile's own a_row. A compile-time stride turns row addresses into displacements.
-// kParts: the sum in parts of tile.part chunks; a strip of its own, since the code for it costs the
-// others 7% of their time.
-template <size_t kRows, size_t kVectors, ptrdiff_t kRowStride, bool kParts>
+template <size_t kRows, size_t kVectors, ptrdiff_t kRowStride>
 void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const D d;
   const ptrdiff_t row_stride = kRowStride ? kRowStride : tile.a_row;
   V sums[kRows][kVectors];
-#pragma GCC unroll 16
-  for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  for (size_t v = 0; v < kVectors; ++v) {
+    const V start = tile.start ? hn::LoadU(d, tile.start + column + v * kLanes) : hn::Zero(d);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) sums[r][v] = start;
+  }
 
   const float* b = tile.b + column;
   const size_t b_stride = tile.b_stride;
-  HWY_ALIGN float parts[kParts ? kRows * kVectors * kLanes : 1];
+  const size_t longest = tile.part ? tile.part : ~size_t{0};
   size_t part = 0;
   bool in_parts = false;
+  const auto add_parts = [&]() HWY_ATTR {
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v)
+        sums[r][v] = hn::Add(sums[r][v], hn::Load(d, strip.parts + (r * kVectors + v) * kLanes));
+  };
   for (size_t t = 0; t < tile.tap_count; ++t) {
     const float* a = tile.a + tile.taps[t];
     for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
       const size_t count = c + 1 == tile.chunks ? tile.last : kChunk;
+      if (part++ == longest) {
+        part = 1;
+        if (in_parts) add_parts();
+        in_parts = true;
+#pragma GCC unroll 16
+        for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+          for (size_t v = 0; v < kVectors; ++v) {
+            hn::Store(sums[r][v], d, strip.parts + (r * kVectors + v) * kLanes);
+            sums[r][v] = hn::Zero(d);
+          }
+      }
       for (size_t i = 0; i < count; ++i, b += b_stride) {
         V bs[kVectors];
 #pragma GCC unroll 4
@@ -67,27 +87,9 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
           for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(as, bs[v], sums[r][v]);
         }
       }
-      if (!kParts || ++part != tile.part) continue;
-      part = 0;
-#pragma GCC unroll 16
-      for (size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-        for (size_t v = 0; v < kVectors; ++v) {
-          float* at = parts + (r * kVectors + v) * kLanes;
-          hn::Store(in_parts ? hn::Add(sums[r][v], hn::Load(d, at)) : sums[r][v], d, at);
-          sums[r][v] = hn::Zero(d);
-        }
-      in_parts = true;
     }
   }
-
-  if (kParts && in_parts) {
-#pragma GCC unroll 16
-    for (size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-      for (size_t v = 0; v < kVectors; ++v)
-        sums[r][v] = hn::Add(sums[r][v], hn::Load(d, parts + (r * kVectors + v) * kLanes));
-  }
+  if (in_parts) add_parts();
   if (!strip.direct) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r)
@@ -130,21 +132,17 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
 
 using StripFunction = void (*)(const Tile&, const Strip&, size_t);
 
-template <size_t kVectors, ptrdiff_t kRowStride, bool kParts, size_t... kRows>
+template <size_t kVectors, ptrdiff_t kRowStride, size_t... kRows>
 constexpr std::array<StripFunction, sizeof...(kRows)> strips(std::index_sequence<kRows...>) {
-  return {&run_strip<kRows + 1, kVectors, kRowStride, kParts>...};
+  return {&run_strip<kRows + 1, kVectors, kRowStride>...};
 }
-// Where speed counts less, other strides share one strip, which is smaller: on SSE4, and for long
-// sums of every second pixel or of a panel's last few columns.
-template <size_t kVectors, bool kParts>
-constexpr ptrdiff_t kKnownStride =
-    kLanes > 4 && !(kParts && kVectors * kLanes < kStripColumns) ? 16 : 0;
-template <size_t kVectors, bool kParts>
+// On SSE4, where speed counts less, all strides share one strip, which is smaller.
+constexpr ptrdiff_t kKnownStride = kLanes > 4 ? 16 : 0;
+template <size_t kVectors>
 constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
-    strips<kVectors, kKnownStride<kVectors, kParts>, kParts>(std::make_index_sequence<kTileRows>()),
-    strips<kVectors, kParts ? 0 : 2 * kKnownStride<kVectors, kParts>, kParts>(
-        std::make_index_sequence<kTileRows>()),
-    strips<kVectors, 0, kParts>(std::make_index_sequence<kTileRows>())};
+    strips<kVectors, kKnownStride>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, 2 * kKnownStride>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
 
 // finish_rows where the epilogue is direct and the columns are whole vectors: no branch inside.
 template <bool kBias, bool kResidual, bool kClip>
@@ -235,20 +233,20 @@ void finish_columns(const Tile& tile, const float* sums, size_t width) {
 void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
+  HWY_ALIGN float parts[kTileRows * kStripColumns];
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
   const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
-                    sums, columns};
-  const bool parts = tile.part != 0 && tile.tap_count * tile.chunks > tile.part;
+                    sums, columns, parts};
   const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   for (size_t j = 0; j < columns; j += kStripColumns) {
     // Only AVX-512's strips are wider than a 16-column block.
     if constexpr (kStripColumns > kChunk) {
       if (columns - j <= kChunk) {
-        (parts ? kStrips<1, true> : kStrips<1, false>)[stride_kind][tile.rows - 1](tile, strip, j);
+        kStrips<1>[stride_kind][tile.rows - 1](tile, strip, j);
         continue;
       }
     }
-    (parts ? kStrips<2, true> : kStrips<2, false>)[stride_kind][tile.rows - 1](tile, strip, j);
+    kStrips<2>[stride_kind][tile.rows - 1](tile, strip, j);
   }
   if (strip.direct) return;
   if (tile.c_column == 1)

@@ -30,6 +30,8 @@ struct Tile {
   // The error of a sum grows with its length, at the price of some 1% of the time for parts of 8
   // chunks.
   size_t part = 0;
+  // What the sums of each column begin with, or null: a value a column, up to a multiple of 16.
+  const float* start = nullptr;
   const float* b = nullptr;
   size_t b_stride = kPanelColumns;
   size_t rows = 0, columns = 0;  // columns <= 32; b has a multiple of 16 of them

@@ -31,6 +31,7 @@ struct WinogradSquare {
   size_t stride;
   const Epilogue* epilogue;  // of an output
   const float* bias;         // of the block, or null
+  const float* rest;         // of the bias, or null
   const float* residual;     // of the block, or null
   size_t offset;             // of the block from the output's start
 };
@@ -189,7 +190,12 @@ void square_out(const WinogradSquare& s) {
         for (size_t j = 0; j < kOut; ++j) {
           if (j >= columns) break;
           const size_t place = (first + i * s.width + j) * kChannelBlock + lane;
-          hn::StoreU(finish_vector(d, e, function, y[j], s.bias ? s.bias + lane : nullptr, 0.0f,
+          const float* bias = s.bias ? s.bias + lane : nullptr;
+          if (s.rest) {
+            y[j] = hn::Add(hn::Add(y[j], hn::LoadU(d, bias)), hn::LoadU(d, s.rest + lane));
+            bias = nullptr;
+          }
+          hn::StoreU(finish_vector(d, e, function, y[j], bias, 0.0f,
                                    s.residual ? s.residual + place : nullptr),
                      d, s.image + place);
         }
@@ -327,13 +333,14 @@ constexpr size_t kMostThreads = 128;
 bool are_few(const Squares& squares) { return squares.count <= 8; }
 
 struct Places {
-  size_t transformed, products, bias, kernels, inputs, stride, kernel_bytes, threads, total;
+  size_t transformed, products, bias, rest, kernels, inputs, stride, kernel_bytes, threads, total;
   Places(const ConvShape& s, const Squares& squares) {
     const size_t per_block = kElements * squares.block * kChannelBlock * sizeof(float);
     transformed = 0;
     products = per_block * channel_blocks(s.in_channels);
     bias = products + per_block * channel_blocks(s.out_channels);
-    kernels = bias + align_up(s.out_channels, kChannelBlock) * sizeof(float);
+    rest = bias + align_up(s.out_channels, kChannelBlock) * sizeof(float);
+    kernels = rest + rest - bias;
     inputs = std::min(size_t{128}, align_up(s.in_channels, kChannelBlock));
     stride = align_up(inputs * kPanelColumns, 1024) + 5 * kChunk;
     kernel_bytes = kIn * stride * sizeof(float);
@@ -397,6 +404,11 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   if (conv.epilogue.bias) {
     std::fill_n(bias, outs * kChannelBlock, 0.0f);
     std::copy_n(conv.epilogue.bias, s.out_channels, bias);
+  }
+  auto* rest = reinterpret_cast<float*>(scratch + places.rest);
+  if (conv.bias_rest) {
+    std::fill_n(rest, outs * kChannelBlock, 0.0f);
+    std::copy_n(conv.bias_rest, s.out_channels, rest);
   }
   const auto in = HWY_DYNAMIC_DISPATCH(square_in), out = HWY_DYNAMIC_DISPATCH(square_out);
   const auto prepare = HWY_DYNAMIC_DISPATCH(kernel_row);
@@ -518,6 +530,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
           w.stride = outs * count * kChannelBlock;
           w.epilogue = &conv.epilogue;
           w.bias = conv.epilogue.bias ? bias + block * kChannelBlock : nullptr;
+          w.rest = conv.bias_rest ? rest + block * kChannelBlock : nullptr;
           w.residual = conv.epilogue.residual ? conv.epilogue.residual + plane : nullptr;
           w.offset = plane;
           out(w);

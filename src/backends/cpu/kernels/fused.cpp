@@ -45,7 +45,7 @@ Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t b
   e.post = e.post_scale != 1.0f || e.post_shift != 0.0f || e.post_low != -HUGE_VALF;
   e.residual_last = c.integer("residual_last") != 0;
   if (c.has_input(bias)) {
-    if (c.input(bias).count() != channels)
+    if (const int64_t given = c.input(bias).count(); given != channels && given != 2 * channels)
       return fail(ErrorCode::shape_mismatch, "bias {} for {} channels",
                   c.input(bias).dims.to_string(), channels);
     e.bias = c.input(bias).as<float>();

@@ -19,8 +19,8 @@ Result<backends::dense::Activation> activation_named(std::string_view name);
 
 // The epilogue of a node: inputs `bias` and `residual` (which may be left out) and the attributes
 // activation, activation_first, activation_second, post_scale, post_shift, post_low and
-// residual_last. `channels` is the length of
-// the bias, `count` of the residual.
+// residual_last. `channels` is the length of the bias, or half of it where what rounding took
+// from the values follows them; `count` is that of the residual.
 Result<backends::dense::Epilogue> read_epilogue(const KernelContext& c, size_t bias,
                                                 size_t residual, int64_t channels, int64_t count);
 

@@ -71,7 +71,8 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
 
 }  // namespace
 
-// Inputs X, W, B?, residual?. `weight_shape` is that of the weights before they were packed;
+// Inputs X, W, B?, residual?. B is a value a channel, or [2, channels]: values and what rounding
+// took from them. `weight_shape` is that of the weights before they were packed;
 // `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, or as `parts`
 // bf16 values each where that is not 0.
 Status fused_conv(KernelContext& c) {
@@ -120,6 +121,8 @@ Status fused_conv(KernelContext& c) {
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
+  if (c.has_input(2) && c.input(2).count() == 2 * weights[0])
+    conv.bias_rest = conv.epilogue.bias + weights[0];
   const bool narrow_x = x.dtype == DType::bf16, narrow_y = y.dtype == DType::bf16;
   if ((narrow_x && !blocked_in) || (narrow_y && !blocked_out) ||
       ((narrow_x || narrow_y) && (!dense::is_depthwise(conv.shape) || c.has_input(3))) ||
