@@ -1,6 +1,10 @@
 // Archives that are damaged or hostile: an error that says what is wrong, never a crash.
 #include "archive/archive.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "archive/kernels.h"
@@ -79,6 +83,42 @@ TEST(Archive, EveryTruncationIsAnError) {
   std::vector<std::byte> longer = bytes;
   longer.push_back(std::byte{0});
   EXPECT_FALSE(open_bytes(longer));
+}
+
+// Of a file the first 16 KiB are read and the rest is mapped: what is damaged in either is found,
+// as is a file that ends there.
+TEST(Archive, FilesAreCheckedAsBytesAre) {
+  Graph chain;
+  ValueId y = add_input(chain, "x", {4, 6});
+  for (int i = 0; i < 150; ++i) y = chain.op("Relu").input(y);
+  chain.outputs = {chain.op("MatMul").input(y).input(chain.add_constant(varied({6, 8}), "w"))};
+  chain.output_names = {"y"};
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("hologram_archive_" + std::to_string(getpid()) + ".holo");
+  for (const std::vector<std::byte>& good :
+       {*compile(network(false)), *compile(std::move(chain), {.optimise = false})}) {
+    const auto open_file = [&](const std::vector<std::byte>& bytes) -> Status {
+      std::ofstream(path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+      HOLOGRAM_TRY(const runtime::Session session, runtime::Session::open(path));
+      HOLOGRAM_CHECK(session.run(inputs()));
+      return {};
+    };
+    EXPECT_TRUE(open_file(good).has_value());
+    const size_t step = good.size() / 97 | 1;
+    for (size_t at = 0; at < good.size(); at += step) {
+      std::vector<std::byte> bytes = good;
+      bytes[at] ^= std::byte{0x10};
+      const Status flipped = open_file(bytes);
+      ASSERT_FALSE(flipped.has_value()) << "byte " << at;
+      EXPECT_THAT(flipped.error().code(), AnyOf(ErrorCode::corrupt, ErrorCode::unsupported));
+      bytes.assign(good.begin(), good.begin() + static_cast<ptrdiff_t>(at));
+      EXPECT_FALSE(open_file(bytes).has_value()) << at << " bytes";
+    }
+    EXPECT_TRUE(open_file(good).has_value());
+  }
+  std::filesystem::remove(path);
 }
 
 // The archive with its header and table changed and their hashes set right.
