@@ -55,7 +55,7 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
         "'{}' is off by {:.1e} of its range with all products widened; {:.0e} is asked for: "
         "use a wider --precision",
         model.string(), found.error, promised);
-  fmt::print(stderr, "{} samples: off by {:.1e} of the range, the first {} products widened\n",
+  fmt::print(stderr, "{} samples: off by {:.1e} of the range, {} products widened\n",
              samples.size(), found.error, found.widened);
   return std::move(found.archive);
 }

@@ -153,12 +153,13 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
-    HOLOGRAM_TRY(const PrecisionChoice choice, choose_precision(graph, options.precision, options.widened));
+    HOLOGRAM_TRY(const PrecisionChoice choice,
+                 choose_precision(graph, options.precision, options.widened));
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
     report.precision_note = describe(choice, options.precision);
     if (options.precision == Precision::bf16)
-      if (const size_t images = narrow_images(graph, choice.first_node))
+      if (const size_t images = narrow_images(graph, choice.wide_nodes))
         report.precision_note += fmt::format("; {} images between them as bf16", images);
     return Status();
   }));

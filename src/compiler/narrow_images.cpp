@@ -43,8 +43,8 @@ bool reads_bf16(const Node& node, size_t input) {
 
 class Narrower {
  public:
-  Narrower(Graph& graph, size_t first_node)
-      : graph_(graph), first_node_(first_node), narrow_(graph.value_count(), false) {}
+  Narrower(Graph& graph, const std::vector<bool>& wide_nodes)
+      : graph_(graph), wide_nodes_(wide_nodes), narrow_(graph.value_count(), false) {}
 
   size_t run() {
     assume();
@@ -70,9 +70,9 @@ class Narrower {
     for (const Node& node : graph_.nodes)
       for (size_t i = 0; i < node.inputs.size(); ++i)
         if (node.inputs[i] != graph::kNoValue && reads_bf16(node, i)) ++good[node.inputs[i]];
-    for (size_t i = first_node_; i < graph_.nodes.size(); ++i) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (!writes_bf16(node)) continue;
+      if (!writes_bf16(node) || (i < wide_nodes_.size() && wide_nodes_[i])) continue;
       const ValueId made = node.outputs[0];
       narrow_[made] = good[made] != 0 && good[made] == uses.count(made) && is_f32(graph_, made);
     }
@@ -98,17 +98,17 @@ class Narrower {
   }
 
   Graph& graph_;
-  size_t first_node_;
+  const std::vector<bool>& wide_nodes_;
   std::vector<bool> narrow_;
 };
 
 }  // namespace
 
-size_t narrow_images(Graph& graph, size_t first_node) {
+size_t narrow_images(Graph& graph, const std::vector<bool>& wide_nodes) {
   size_t narrowed = 0;
   for (Node& node : graph.nodes)
     for (graph::Subgraph& sub : node.subgraphs) narrowed += narrow_images(*sub.graph);
-  return narrowed + Narrower(graph, first_node).run();
+  return narrowed + Narrower(graph, wide_nodes).run();
 }
 
 }  // namespace hologram::compiler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -9,8 +10,8 @@ namespace hologram::compiler {
 
 // After choose_precision of bf16: a blocked image becomes bf16 where all that makes and reads it
 // can: convolutions by bf16 products (input and residual), depthwise ones (input), scaling, pooling
-// and concatenation. Half the bytes; the operands of products stay the same. What nodes before
-// `first_node` make stays as it is. Says how many.
-size_t narrow_images(graph::Graph& graph, size_t first_node = 0);
+// and concatenation. Half the bytes; the operands of products stay the same. What nodes make
+// that `wide_nodes` names (empty: none) stays as it is. Says how many.
+size_t narrow_images(graph::Graph& graph, const std::vector<bool>& wide_nodes = {});
 
 }  // namespace hologram::compiler

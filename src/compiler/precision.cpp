@@ -21,6 +21,7 @@ constexpr int64_t kFewChannels = 16;
 constexpr int64_t kFewTerms = 32;
 constexpr int64_t kLongKernel = 64;
 constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewPixels = 16;
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 
 bool multiplies(const Node& node) {
@@ -40,6 +41,21 @@ bool is_small(const Graph& graph, const Node& node, Precision precision) {
   const int64_t k = node.attributes.integer("k"), n = node.attributes.integer("n");
   if (k < 1 || count / k > kFewRows) return false;
   return precision == Precision::fast || k * n <= kSmallMatrix;
+}
+
+// The same of a convolution that makes few pixels: squeezes and the ends of small networks.
+bool makes_few_pixels(const Graph& graph, const Node& node, Precision precision) {
+  const auto& shape = graph.value(node.outputs[0]).type.shape;
+  const auto weights = node.attributes.integers("weight_shape");
+  if (!shape || shape->rank() < weights.size()) return false;
+  int64_t pixels = 1, elements = 1;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    elements *= weights[i];
+    if (i == 1) continue;
+    if ((*shape)[i].is_symbol()) return false;
+    pixels *= (*shape)[i].value();
+  }
+  return pixels <= kFewPixels && (precision == Precision::fast || elements <= kSmallMatrix);
 }
 
 // A long kernel over a signal of one channel without margins, plain on both sides.
@@ -64,6 +80,7 @@ bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision
   if (node.op == "MatMul") return !is_small(graph, node, precision);
   if (precision == Precision::f16) return true;
   if (is_signal(node)) return dense::has_bf16_tiles();
+  if (makes_few_pixels(graph, node, precision)) return false;
   if (node.attributes.integer("group", 1) != 1 || node.attributes.integer("blocked_output") == 0)
     return false;
   const auto shape = node.attributes.integers("weight_shape");
@@ -97,32 +114,34 @@ Result<Precision> parse_precision(std::string_view name) {
   return fail(ErrorCode::invalid_argument, "no precision '{}'; there are {}", name, kThereAre);
 }
 
-Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision, size_t widened) {
-  if (precision == Precision::int8 || precision == Precision::int4)
-    return use_weight_codes(graph, precision);
+namespace {
+// `step`: how many steps that could be narrow came before.
+PrecisionChoice choose_parts(Graph& graph, Precision precision, const std::vector<bool>& widened,
+                             size_t& step) {
   PrecisionChoice choice;
   // Two parts are three products: they pay in tiles only.
-  const bool possible =
-      precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    Node& node = graph.nodes[i];
+  const bool tiles = dense::has_bf16_tiles();
+  const bool possible = precision != Precision::f32 && (precision != Precision::fast || tiles);
+  bool wider = false;  // the last such step
+  for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
-      HOLOGRAM_TRY(const PrecisionChoice inner,
-                   choose_precision(*sub.graph, precision, widened - choice.widened));
+      const PrecisionChoice inner = choose_parts(*sub.graph, precision, widened, step);
       choice.narrow += inner.narrow;
       choice.wide += inner.wide;
       choice.widened += inner.widened;
     }
-    if (node.domain != "hologram" || !multiplies(node)) continue;
-    if (!possible || !has_narrow_kernel(graph, node, precision)) {
-      ++choice.wide;
-      continue;
+    const bool product = node.domain == "hologram" && multiplies(node);
+    const bool narrow = product && possible && has_narrow_kernel(graph, node, precision);
+    if (narrow) {
+      wider = precision != Precision::f16 && step < widened.size() && widened[step];
+      ++step;
     }
-    int64_t parts = precision == Precision::fast ? 2 : 1;
-    if (precision != Precision::f16 && choice.widened < widened) {
+    choice.wide_nodes.push_back(wider);
+    if (!product) continue;
+    int64_t parts = !narrow ? 0 : precision == Precision::fast ? 2 : 1;
+    if (narrow && wider) {
       ++choice.widened;
-      choice.first_node = i + 1;
-      parts = parts == 1 && dense::has_bf16_tiles() ? 2 : 0;
+      parts = parts == 1 && tiles && has_narrow_kernel(graph, node, Precision::fast) ? 2 : 0;
     }
     if (parts == 0) {
       ++choice.wide;
@@ -137,6 +156,15 @@ Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision, size
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
   return choice;
+}
+}  // namespace
+
+Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision,
+                                         const std::vector<bool>& widened) {
+  if (precision == Precision::int8 || precision == Precision::int4)
+    return use_weight_codes(graph, precision);
+  size_t step = 0;
+  return choose_parts(graph, precision, widened, step);
 }
 
 std::string describe(const PrecisionChoice& choice, Precision precision) {
@@ -153,9 +181,7 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
     return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
   std::string text = fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16",
                                  choice.narrow, fast ? "two bf16 parts" : "bf16", choice.wide);
-  if (choice.widened != 0)
-    text += fmt::format("; the first {} as {}", choice.widened,
-                        fast || !dense::has_bf16_tiles() ? "f32" : "two bf16 parts");
+  if (choice.widened != 0) text += fmt::format("; {} of them wider", choice.widened);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 #include "support/result.h"
@@ -30,16 +31,15 @@ Result<Precision> parse_precision(std::string_view name);
 // on this machine (Winograd without tiles) or has no such kernel stays f32. Attention takes part
 // where the CPU has instructions for bf16.
 //
-// The first `widened` steps that could be narrow are one grade wider: f32 in `fast`, two parts in
-// `bf16` (f32 where the CPU has no tiles). What early steps round off, a deep network enlarges
-// most.
+// Step i of those that could be narrow is one grade wider where widened[i] exists and says so: f32
+// in `fast`, two parts in `bf16` (f32 where they would not pay).
 struct PrecisionChoice {
-  size_t narrow = 0, wide = 0;  // steps that got `parts`, and others that multiply in f32
-  size_t widened = 0;           // steps that are wider than others of their kind
-  size_t first_node = 0;        // of the graph: the first after those
+  size_t narrow = 0, wide = 0;   // steps that got `parts`, and others that multiply in f32
+  size_t widened = 0;            // steps that are wider than others of their kind
+  std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product
 };
 Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision,
-                                         size_t widened = 0);
+                                         const std::vector<bool>& widened = {});
 
 // "fast: 73 steps as two bf16 parts, 4 in f32"; empty for f32.
 std::string describe(const PrecisionChoice& choice, Precision precision);
