@@ -329,7 +329,7 @@ TEST(Conv, PixelsShareNoErrorOfABias) {
 
 TEST(Conv, ErrorsOfLongSumsAreThoseOfTheirParts) {
   for_each_level([] {
-    // In one chain of 4,608 positive terms: 3e-6.
+    // In one chain of 4,608 positive terms: 8e-7.
     const ConvShape s = shape(512, 16, 5, 5, 3, 1, 0);
     EXPECT_LE(shared_error(s, 0.0), 4e-7);
   });
