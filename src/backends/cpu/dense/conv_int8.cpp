@@ -148,9 +148,9 @@ void copy_16(uint8_t* to, const uint8_t* from) {
 }
 
 // What the taps of a pixel see, one after the other, of the channels of the group that starts at
-// `offset`; `edge` beyond the image. May write 15 bytes more unless `exact`.
+// `offset`; `edge` beyond the image.
 void fill_taps(const ConvInt8Shape& s, const uint8_t* image, size_t offset, const uint8_t* edge,
-               size_t pixel, bool exact, uint8_t* to) {
+               size_t pixel, uint8_t* to) {
   const size_t channels = s.channels / s.groups;
   // Beyond the edge the subtraction wraps to something large.
   const size_t top = pixel / s.out_width * s.stride_height - s.pad_top;
@@ -164,7 +164,12 @@ void fill_taps(const ConvInt8Shape& s, const uint8_t* image, size_t offset, cons
     const size_t y = top + ky * s.dilation_height;
     const size_t at = (y * s.width + left) * s.channels;
     if (runs && y < s.height && at + padded <= end) {
-      for (size_t i = 0; i < run; i += 16) copy_16(to + i, image + at + i);
+      // Up to 15 bytes more, where the next taps come; behind the last ones lies another pixel,
+      // which may be another thread's.
+      const size_t room = (s.kernel_height - ky) * run;
+      const size_t whole = padded <= room ? padded : run - run % 16;
+      for (size_t i = 0; i < whole; i += 16) copy_16(to + i, image + at + i);
+      if (whole < run) std::memcpy(to + whole, image + at + whole, run - whole);
       continue;
     }
     for (size_t kx = 0; kx < s.kernel_width; ++kx) {
@@ -182,7 +187,7 @@ void gather(const ConvInt8Shape& s, const uint8_t* image, size_t offset, const u
             uint8_t* rows, ThreadPool& pool) {
   const auto run = [&](size_t begin, size_t end) {
     for (size_t pixel = begin; pixel < end; ++pixel)
-      fill_taps(s, image, offset, edge, pixel, true, rows + pixel * s.depth());
+      fill_taps(s, image, offset, edge, pixel, rows + pixel * s.depth());
   };
   pool.parallel_for(s.pixels(), s.out_width, run, Schedule::dynamic,
                     s.pixels() * s.depth() < kSmallWork ? 1 : 0);
@@ -265,7 +270,7 @@ void conv_int8(const ConvInt8& c, std::byte* scratch, ThreadPool& pool) {
           find_taps(s, x + offset, edge, pixel, taps);
         };
         const auto fill = [&](size_t pixel, uint8_t* line) {
-          fill_taps(s, x, offset, edge, pixel, false, line);
+          fill_taps(s, x, offset, edge, pixel, line);
         };
         const Int8Rows pieces{s.taps(), s.channels / s.groups, find, fill};
         if (Places::finds(s)) product.rows = &pieces;

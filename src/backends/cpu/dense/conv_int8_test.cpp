@@ -134,6 +134,21 @@ TEST(ConvInt8, ExactOnEveryLevel) {
   });
 }
 
+// Rows of taps that are no whole 16 bytes, gathered by several threads: the end of a thread's last
+// pixel was once written over the next thread's first.
+TEST(ConvInt8, GathersPixelsOfSeveralThreads) {
+  ConvInt8Shape s = shape_of(10, 4, 1, 9, 1, 1, 0, 1);
+  s.height = s.width = 40;
+  s.out_height = s.out_width = 32;
+  Trial trial(s, 4);
+  ThreadPool one(1), two(2), three(3);
+  const auto expected = trial.run<int32_t>(one);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(trial.run<int32_t>(two), expected);
+    ASSERT_EQ(trial.run<int32_t>(three), expected);
+  }
+}
+
 // kind: as Trial has it, 16: weights have no zero points, 32: results are signed.
 void expect_codes(const ConvInt8Shape& s, int kind, std::vector<uint8_t>& expected) {
   Trial trial(s, kind & 15);
