@@ -82,6 +82,12 @@ std::string lines_of(const Target& target, const Rows& rows) {
            fmt::format("{:.3f}", geometric_mean(rows)));
   result += line(precision + "ratio of each", fmt::format("{:.2f}", kWorstRatio),
                  count(rows, ratio, kWorstRatio, two_digits(ratio)));
+  Rows integers;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(integers),
+               [](const json* row) { return is_integer(*row); });
+  if (!integers.empty())
+    result += line("models of integers: ratio of each", fmt::format("{:.2f}", kIntegerRatio),
+                   count(integers, ratio, kIntegerRatio, two_digits(ratio)));
   result +=
       line(precision + "error", fmt::format("{:.0e}", target.error),
            count(rows, error, target.error, [](const json& row) {
