@@ -111,8 +111,9 @@ TEST(HostileNumbers, WindowsFarBeyondTheirInput) {
     conv = with(conv, "dilations", Integers(rank, int64_t{1} << 30));
     conv = with(conv, "auto_pad", std::string("SAME_UPPER"));
     // There may not be memory for all the pads.
-    if (const auto result = run(conv))
+    if (const auto result = run(conv)) {
       EXPECT_EQ(result->front().tensor.count(), 3 * x.count()) << rank;
+    }
   }
   refused({"Col2Im", {zeros({1, 4, 4}), of<int64_t>({2}, {kLargest, 4}), of<int64_t>({2}, {2, 2})}},
           "too large");
