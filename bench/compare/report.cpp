@@ -200,9 +200,9 @@ std::string docs_page(const json& rows) {
       "Runtime, and of both from a run in f64 where the model is small, of the output's range; "
       "models that end in a close decision enlarge every rounding, ONNX Runtime's as well. Opening "
       "is the median of several, with the first of the process in brackets. Memory is "
-      "the peak of a process that runs one of the two three times, then what of it is private: not "
-      "the "
-      "pages of files, which processes that run the same model have together.\n\n",
+      "the peak of a process that reads the model from a file that is not in the system's memory "
+      "yet and runs it three times, then what of it is private: not the pages of files, which "
+      "processes that run the same model have together.\n\n",
       peer_version(rows), machine_of(rows));
   page +=
       "| model | precision | threads | Hologram ms | ORT ms | ratio | open ms (first) / ORT | "
