@@ -166,24 +166,26 @@ std::string html_page(const json& rows) {
     y += 18;
     table += fmt::format(
         "<tr><td>{}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f} .. "
-        "{:.3f}</td><td>{} / {}</td><td>{:.1e} / {:.1e}</td><td>{:.1e}</td><td>{}</td></tr>\n",
+        "{:.3f}</td><td>{} / {}</td><td>{:.1e} / {:.1e}</td><td>{}</td><td>{}</td></tr>\n",
         escaped(label), number(row, "hologram_ms"), number(row, "ort_ms"), ratio,
         number(row, "ratio_low"), number(row, "ratio_high"), opening(row, "hologram"),
-        opening(row, "ort"), number(row, "max_error"), number(row, "rms_error"),
-        number(row, "max_error_f64"), memory(row));
+        opening(row, "ort"), number(row, "max_error"), number(row, "rms_error"), errors_to_f64(row),
+        memory(row));
   }
   return fmt::format(
       "<!doctype html><meta charset=utf-8><title>Hologram and ONNX Runtime</title>\n"
       "<style>body{{font:14px system-ui;margin:2em;max-width:70em}}td,th{{padding:2px "
-      "10px;text-align:right}}td:first-child{{text-align:left}}tr:nth-child(even){{background:#f4f4"
+      "10px;text-align:right;white-space:nowrap}}td:first-child{{text-align:left}}tr:nth-child("
+      "even){{background:#f4f4"
       "f4}}svg text{{font:12px system-ui}}</style>\n"
       "<h1>Hologram and ONNX Runtime</h1><p>{}; ONNX Runtime {}. Time of Hologram divided by the "
       "time of ONNX Runtime, medians of alternating runs in one process: below 1 Hologram is "
       "faster. Lines show the middle 80% of the runs.</p><p>{}</p>\n"
       "<svg width='{}' height='{}'><path d='M{:.1f} 10V{}' stroke='#999' "
       "stroke-dasharray='4'/>{}</svg>\n"
-      "<table><tr><th>model<th>Hologram ms<th>ORT ms<th>ratio<th>10..90%<th>open ms<th>error max / "
-      "rms<th>error to f64<th>peak; private MB (ORT)</tr>\n{}</table>\n",
+      "<table><tr><th>model<th>Hologram ms<th>ORT ms<th>ratio<th>10..90%<th>open ms "
+      "(first)<th>error max / "
+      "rms<th>error to f64 (ORT)<th>peak; private MB (ORT)</tr>\n{}</table>\n",
       escaped(machine_of(rows)), escaped(peer_version(rows)), escaped(summary(rows)),
       kLeft + kWidth + 20, y + 10, x_of(1), y, bars, table);
 }
