@@ -287,7 +287,7 @@ TEST(Conv, WinogradErrorsAreSmallAgainstTheRange) {
 // The mean of output - right over all pixels of a channel, in units of the right value; the largest
 // of all channels. Right values are near 5 times the depth; inputs and weights are all positive.
 double shared_error(const ConvShape& s, double bias) {
-  std::vector<float> x = random_values(s.in_channels * s.in_height * s.in_width, 1);
+  std::vector<float> x = random_values(s.batch * s.in_channels * s.in_height * s.in_width, 1);
   std::vector<float> w = random_values(
       s.in_channels / s.groups * s.out_channels * s.kernel_height * s.kernel_width, 2);
   for (float& value : x) value += 5;
