@@ -48,6 +48,9 @@ struct Section {
 
 struct OpenOptions {
   bool preload = false;  // read the file instead of mapping it
+  // Large constants stay in this process's memory between runs (see archive/pages.h): some percent
+  // faster where they are mapped.
+  bool keep_pages = false;
   // Whose native code may run; null: the user's (archive/trust.h).
   std::shared_ptr<const TrustedKeys> trusted = nullptr;
 };
@@ -60,6 +63,7 @@ enum class Reading : uint8_t {
           // for a later call, at the latest for that of the whole
 };
 
+class PageRelease;
 class Unverified;
 struct FileBytes;
 
@@ -83,6 +87,8 @@ class Archive {
   void bring_in(std::span<const std::byte> part, ThreadPool& threads) const;
   // Whether verify() has passed.
   bool is_verified() const;
+  // Lets go of constants after a step; null where they stay: not mapped, few, kept or too dear.
+  PageRelease* page_release() const;
 
   const Model& model() const { return *model_; }
   std::span<const std::byte> constants() const { return constants_; }
@@ -106,6 +112,7 @@ class Archive {
   std::vector<Section> sections_;
   std::shared_ptr<const void> owner_;
   std::shared_ptr<Unverified> unverified_;
+  std::shared_ptr<PageRelease> pages_;
 };
 
 // Constants as HoloTensor: `bytes` are a whole `.ht` file, the first `directory` of them its header

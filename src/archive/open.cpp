@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "archive/layout.h"
+#include "archive/pages.h"
 #include "archive/unverified.h"
 #include "support/aligned.h"
 #include "support/file.h"
@@ -148,9 +149,15 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
     HOLOGRAM_TRY(owner->map, FileMap::open(path, head));
     HOLOGRAM_TRY(Archive archive, open(FileBytes{owner->map.bytes(), head}, owner, options));
     archive.unverified_->set_mapped();
+    if (!options.keep_pages && archive.constants_.size() >= PageRelease::kLarge)
+      archive.pages_ = std::make_shared<PageRelease>(archive.constants_);
     return archive;
   };
   return in_context(open_file(), [&] { return path.string(); });
+}
+
+PageRelease* Archive::page_release() const {
+  return pages_ && pages_->is_cheap() ? pages_.get() : nullptr;
 }
 
 }  // namespace hologram::archive

@@ -1,26 +1,12 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <functional>
 
+#include "archive/pages.h"
 #include "archive/unverified.h"
 
 namespace hologram::archive {
 namespace {
-
-// Takes the whole pages of `part`, which lies in a map of a file, out of this process; they are
-// there again when next used. Other memory would lose its content.
-void release_pages(std::span<const std::byte> part) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<uintptr_t>(part.data());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t past = (begin + part.size()) / page * page;
-  if (first >= past) return;
-  auto* pages = const_cast<std::byte*>(part.data()) + (first - begin);
-  (void)madvise(pages, past - first, MADV_DONTNEED);
-}
 
 std::span<const std::byte> block_of(std::span<const std::byte> bytes, size_t index) {
   const size_t begin = index * kHashBlock;

@@ -92,7 +92,8 @@ struct RunArguments {
   std::vector<std::string> outputs;
   int top = 0, runs = 20;
   std::string quality;
-  bool profile = false, preload = false;
+  bool profile = false;
+  archive::OpenOptions open;
 };
 
 Result<runtime::Session> open_session(const RunArguments& arguments) {
@@ -102,7 +103,7 @@ Result<runtime::Session> open_session(const RunArguments& arguments) {
     weights.improve = false;  // what was asked for, and the same at every run
   }
   HOLOGRAM_TRY(auto session,
-               open_model(arguments.model, arguments.inputs.shapes, arguments.preload, weights));
+               open_model(arguments.model, arguments.inputs.shapes, arguments.open, weights));
   if (arguments.quality.empty()) return session;
   if (session.weights().version == 0)
     return fail(ErrorCode::invalid_argument,
@@ -207,7 +208,9 @@ void add_input_options(CLI::App* command, RunArguments& arguments) {
                       "'mean=r,g,b;std=r,g,b;layout=nchw'");
   command->add_flag("--random", arguments.inputs.random, "Draw the inputs that are not given");
   command->add_option("--seed", arguments.inputs.seed, "For --random");
-  command->add_flag("--preload", arguments.preload, "Read the archive instead of mapping it");
+  command->add_flag("--preload", arguments.open.preload, "Read the archive instead of mapping it");
+  command->add_flag("--keep-pages", arguments.open.keep_pages,
+                    "Keep large weights in memory between runs: some percent faster");
   command->add_option("--quality", arguments.quality,
                       "Of an archive compiled with --weights: 0.5 or 50% of the weights' bytes, "
                       "4fragments, 20dB or exact (the default)");

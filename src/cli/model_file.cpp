@@ -22,14 +22,14 @@ Result<compiler::CompileOptions> compile_options(const std::vector<std::string>&
 }
 
 Result<runtime::Session> open_model(const std::filesystem::path& path,
-                                    const std::vector<std::string>& shapes, bool preload,
+                                    const std::vector<std::string>& shapes,
+                                    const archive::OpenOptions& options,
                                     const runtime::WeightOptions& weights) {
-  if (path.extension() != ".onnx")
-    return runtime::Session::open(path, {.preload = preload}, weights);
-  HOLOGRAM_TRY(auto options, compile_options(shapes));
-  HOLOGRAM_TRY(options.key, archive::KeyPair::generate());
-  HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, options));
-  return open_archive(bytes, options.key);
+  if (path.extension() != ".onnx") return runtime::Session::open(path, options, weights);
+  HOLOGRAM_TRY(auto compiling, compile_options(shapes));
+  HOLOGRAM_TRY(compiling.key, archive::KeyPair::generate());
+  HOLOGRAM_TRY(const std::vector<std::byte> bytes, compiler::compile_onnx(path, compiling));
+  return open_archive(bytes, compiling.key);
 }
 
 Result<runtime::Session> open_archive(const std::vector<std::byte>& bytes,

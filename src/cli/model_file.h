@@ -17,7 +17,8 @@ Result<compiler::CompileOptions> compile_options(const std::vector<std::string>&
 
 // A model that is compiled on the spot has native code of a key made for the occasion.
 Result<runtime::Session> open_model(const std::filesystem::path& path,
-                                    const std::vector<std::string>& shapes, bool preload = false,
+                                    const std::vector<std::string>& shapes,
+                                    const archive::OpenOptions& options = {},
                                     const runtime::WeightOptions& weights = {});
 
 // An archive in memory, of which a copy is kept; `key` is trusted to have signed its native code.

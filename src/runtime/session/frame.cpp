@@ -337,6 +337,23 @@ Status Frame::run_checking(const LoadedStep& step, RunContext& context) {
   return before ? Status() : verify(step.inputs, context, step.reading);
 }
 
+void Frame::let_go(const LoadedStep& step, RunContext& context) const {
+  constexpr uint64_t kLittle = 256 << 10;
+  uint64_t made = 0;
+  for (uint32_t id : step.outputs)
+    if (values_[id].is_tensor()) made += values_[id].tensor.bytes();
+  for (uint32_t id : step.inputs) {
+    if (id == kNoValue || plan_->values[id].storage != archive::Storage::constant) continue;
+    const Tensor& constant = values_[id].tensor;
+    const uint64_t bytes = constant.bytes();
+    // What a step does with a constant grows with its results. Where that is little, such as one
+    // row of a product, to bring the constant in again would take longer than the step.
+    const bool much_work = made >= bytes / 32 || step.reading == archive::Reading::part;
+    if (bytes >= kLittle && much_work && constant.dtype != DType::string)
+      context.window.pass({constant.data, bytes});
+  }
+}
+
 Status Frame::run_step(const LoadedStep& step, RunContext& context) {
   if (step.program) return run_program(step, context);
   if (step.kernel) return run_kernel(step, context);
@@ -377,6 +394,7 @@ Status Frame::run(RunContext& context) {
                                          : run_step(step, context);
     if (!status)
       return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
+    if (context.window.is_open()) let_go(step, context);
     for (uint32_t id : step.release) values_[id] = Value();
   }
   return context.unverified ? verify(plan_->outputs, context, archive::Reading::whole) : Status();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "archive/pages.h"
 #include "runtime/session/control_state.h"
 #include "runtime/session/loaded_plan.h"
 #include "runtime/session/weights.h"
@@ -40,6 +41,7 @@ struct RunContext {
   // Until all of its constants have been checked: each is just before or after a step first reads
   // it, while the caches hold it for both. Null from then on.
   const archive::Archive* unverified = nullptr;
+  archive::PageWindow window;
   Scratch scratch;
   Profile* profile = nullptr;  // null: times are not taken
   // Which turn of which loops: random steps draw other numbers in each. 0 outside of loops and in
@@ -103,6 +105,8 @@ class Frame {
  private:
   // The constants among these values are as they were written.
   Status verify(Ids ids, const RunContext& context, archive::Reading reading) const;
+  // The step has read its constants: the large ones leave memory.
+  void let_go(const LoadedStep& step, RunContext& context) const;
   Status run_step(const LoadedStep& step, RunContext& context);
   Status run_checking(const LoadedStep& step, RunContext& context);
   Status run_timed(const LoadedStep& step, RunContext& context);

@@ -195,6 +195,7 @@ struct Session::Impl {
     run->context.profile = profile;
     run->context.threads = &pool();
     run->context.steps_left = most_steps;
+    run->context.window.begin(model->archive.page_release());
     run->context.unverified = model->archive.is_verified() ? nullptr : &model->archive;
     HOLOGRAM_CHECK(run->frame->run(run->context));
     // What no step has read; later calls cost a load.
