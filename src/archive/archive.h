@@ -91,7 +91,9 @@ class Archive {
   PageRelease* page_release() const;
 
   const Model& model() const { return *model_; }
-  std::span<const std::byte> constants() const { return constants_; }
+  // Their bytes, unverified. Those of a file are mapped when they are first asked for, which is
+  // what can fail; until then the archive keeps the file open. Safe from any thread.
+  Result<std::span<const std::byte>> constants() const;
   // The HoloTensor section, as far as the file goes; empty where all constants are plain.
   std::span<const std::byte> weights() const { return weights_; }
   // Native code sections (archive/code_section.h), one a CPU level: as they are, not trusted.
@@ -102,11 +104,11 @@ class Archive {
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
  private:
-  static Result<Archive> open(const FileBytes& bytes, std::shared_ptr<const void> owner,
+  static Result<Archive> open(const FileBytes& file, std::shared_ptr<const void> owner,
                               const OpenOptions& options);
 
   const Model* model_ = nullptr;
-  std::span<const std::byte> constants_, weights_;
+  std::span<const std::byte> weights_;
   std::vector<std::span<const std::byte>> code_;
   std::shared_ptr<const TrustedKeys> trusted_;
   std::vector<Section> sections_;

@@ -24,18 +24,20 @@ bool is_aligned(const V* vector) {
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
-// Tensors (1), sequences of tensors (2), and optionals of either (3).
-Status check_type(const Type* type, const Model& model, int most = 3) {
-  if (!type || type->kind() < 1 || type->kind() > most) return bad("a value without a type");
-  if (type->kind() != 1) return check_type(type->element(), model, type->kind() - 1);
-  if (!dtype_from_code(type->dtype())) return bad("an unknown element type");
-  if (length(type->dims()) > kMaxRank) return bad("too many dimensions");
-  for (size_t i = 0; i < length(type->dims()); ++i) {
-    const int64_t expression = type->dims()->Get(i)->expression();
-    if (expression < -1 || expression >= static_cast<int64_t>(length(model.expressions())))
-      return bad("a dimension without its expression");
+// Tensors (1), sequences of tensors (2), and optionals of either (3). What is wrong, or nothing: a
+// Status would be made and thrown away for every value.
+const char* wrong_type(const Type* type, int64_t expressions, int most = 3) {
+  const int kind = type ? type->kind() : 0;
+  if (kind < 1 || kind > most) return "a value without a type";
+  if (kind != 1) return wrong_type(type->element(), expressions, kind - 1);
+  if (!dtype_from_code(type->dtype())) return "an unknown element type";
+  const auto* dims = type->dims();
+  if (length(dims) > kMaxRank) return "too many dimensions";
+  for (size_t i = 0; i < length(dims); ++i) {
+    const int64_t expression = dims->Get(i)->expression();
+    if (expression < -1 || expression >= expressions) return "a dimension without its expression";
   }
-  return {};
+  return nullptr;
 }
 
 // Each stands after what it is computed from.
@@ -52,19 +54,18 @@ Status check_expressions(const Model& model) {
   return {};
 }
 
-Status check_ids(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool may_be_left_out) {
+bool all_exist(const flatbuffers::Vector<uint32_t>* ids, size_t values, bool may_be_left_out) {
   for (size_t i = 0; i < length(ids); ++i)
-    if (ids->Get(i) >= values && !(may_be_left_out && ids->Get(i) == kNone))
-      return bad("a value that does not exist");
-  return {};
+    if (ids->Get(i) >= values && !(may_be_left_out && ids->Get(i) == kNone)) return false;
+  return true;
 }
 
 // Every capture of the subplan is given, and nothing else.
 Status check_captures(const Subplan& sub) {
-  std::vector<bool> given(length(sub.plan()->values()));
+  std::vector<uint8_t> given(length(sub.plan()->values()));
   for (size_t i = 0; i < length(sub.inner()); ++i) given[sub.inner()->Get(i)] = true;
   for (size_t i = 0; i < given.size(); ++i)
-    if (given[i] != (sub.plan()->values()->Get(i)->storage() == Storage::capture))
+    if ((given[i] != 0) != (sub.plan()->values()->Get(i)->storage() == Storage::capture))
       return bad("a capture that nothing gives");
   return {};
 }
@@ -82,38 +83,51 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
   }
   for (size_t i = 0; i < values; ++i) {
     const Value* value = plan->values()->Get(i);
-    HOLOGRAM_CHECK(check_type(value->type(), model));
-    if (value->storage() > Storage::view) return bad("an unknown storage");
-    if (value->storage() == Storage::capture && depth == 0) return bad("a capture of nothing");
-    if (value->storage() == Storage::arena && value->type()->kind() != 1)
-      return bad("planned memory for what is no tensor");
-    if (value->storage() == Storage::view &&
-        (value->source() < 0 || static_cast<size_t>(value->source()) >= values ||
-         static_cast<size_t>(value->source()) == i))
-      return bad("a view of a value that does not exist");
-    if (value->storage() == Storage::constant) {
-      if (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants)
-        return bad("a constant that does not exist");
-      if (value->type()->kind() != 1 ||
-          value->type()->dtype() != model.constants()->Get(value->constant())->dtype())
-        return bad("a constant of another type");
-    }
+    const Type* type = value->type();
+    if (const char* wrong = wrong_type(type, expressions)) return bad(wrong);
     if (value->elements() < -1 || value->elements() >= expressions)
       return bad("a size without its expression");
-    if (value->storage() == Storage::arena && blocks > 0 &&
-        (value->block() < 0 || static_cast<size_t>(value->block()) >= blocks))
-      return bad("a value outside the blocks");
-    if (value->storage() == Storage::arena && blocks == 0 && value->elements() >= 0)
-      return bad("a size that is not fixed, without blocks");
-    if (value->storage() == Storage::arena && blocks == 0 &&
-        (value->offset() % 64 != 0 || value->offset() > plan->arena() ||
-         value->size() > plan->arena() - value->offset()))
-      return bad("a value outside the arena");
+    switch (value->storage()) {
+      case Storage::pool:
+      case Storage::input:
+        break;
+      case Storage::capture:
+        if (depth == 0) return bad("a capture of nothing");
+        break;
+      case Storage::view: {
+        const auto source = static_cast<int64_t>(value->source());
+        if (source < 0 || static_cast<size_t>(source) >= values || static_cast<size_t>(source) == i)
+          return bad("a view of a value that does not exist");
+        break;
+      }
+      case Storage::constant:
+        if (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants)
+          return bad("a constant that does not exist");
+        if (type->kind() != 1 ||
+            type->dtype() != model.constants()->Get(value->constant())->dtype())
+          return bad("a constant of another type");
+        break;
+      case Storage::arena:
+        if (type->kind() != 1) return bad("planned memory for what is no tensor");
+        if (blocks > 0) {
+          if (value->block() < 0 || static_cast<size_t>(value->block()) >= blocks)
+            return bad("a value outside the blocks");
+          break;
+        }
+        if (value->elements() >= 0) return bad("a size that is not fixed, without blocks");
+        if (value->offset() % 64 != 0 || value->offset() > plan->arena() ||
+            value->size() > plan->arena() - value->offset())
+          return bad("a value outside the arena");
+        break;
+      default:
+        return bad("an unknown storage");
+    }
   }
-  HOLOGRAM_CHECK(check_ids(plan->inputs(), values, false));
-  HOLOGRAM_CHECK(check_ids(plan->outputs(), values, false));
+  const auto missing = [] { return bad("a value that does not exist"); };
+  if (!all_exist(plan->inputs(), values, false) || !all_exist(plan->outputs(), values, false))
+    return missing();
   // What steps may read: it has been given or made, and not yet let go.
-  std::vector<bool> there(values);
+  std::vector<uint8_t> there(values), made(values);
   for (size_t i = 0; i < values; ++i) {
     const Storage storage = plan->values()->Get(i)->storage();
     there[i] = storage == Storage::constant || storage == Storage::capture;
@@ -123,7 +137,6 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
       return bad("an input that is something else");
     there[plan->inputs()->Get(i)] = true;
   }
-  std::vector<bool> made(values);
   const auto all_there = [&](const flatbuffers::Vector<uint32_t>* ids) {
     for (size_t i = 0; i < length(ids); ++i)
       if (ids->Get(i) != kNone && !there[ids->Get(i)]) return false;
@@ -132,41 +145,46 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
   for (size_t i = 0; i < length(plan->steps()); ++i) {
     const Step* step = plan->steps()->Get(i);
     if (step->kind() > StepKind::control) return bad("an unknown kind of step");
-    HOLOGRAM_CHECK(check_ids(step->inputs(), values, true));
-    HOLOGRAM_CHECK(check_ids(step->outputs(), values, true));
-    HOLOGRAM_CHECK(check_ids(step->release(), values, false));
-    if (!all_there(step->inputs())) return bad("a step that reads what nothing made");
+    const auto *inputs = step->inputs(), *outputs = step->outputs(), *release = step->release();
+    if (!all_exist(inputs, values, true) || !all_exist(outputs, values, true) ||
+        !all_exist(release, values, false))
+      return missing();
+    if (!all_there(inputs)) return bad("a step that reads what nothing made");
     if (step->kind() == StepKind::program &&
         (step->program() < 0 || static_cast<size_t>(step->program()) >= length(model.programs())))
       return bad("a program that does not exist");
     if (step->kind() != StepKind::program && !step->kernel()) return bad("a step without a kernel");
-    for (size_t k = 0; k < length(step->attributes()); ++k) {
-      const Attribute* attribute = step->attributes()->Get(k);
-      if (!attribute->name() || attribute->kind() > 6 || !is_aligned(attribute->integers()))
+    const auto* attributes = step->attributes();
+    for (size_t k = 0; k < length(attributes); ++k) {
+      const Attribute* attribute = attributes->Get(k);
+      const int kind = attribute->kind();
+      if (!attribute->name() || kind > 6 || !is_aligned(attribute->integers()))
         return bad("a malformed attribute");
-      if (attribute->kind() == 6 &&
-          (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants))
+      if (kind != 6) continue;
+      if (attribute->constant() < 0 || static_cast<size_t>(attribute->constant()) >= constants)
         return bad("a constant that does not exist");
-      if (attribute->kind() == 6 && model.constants()->Get(attribute->constant())->tensor() >= 0)
+      if (model.constants()->Get(attribute->constant())->tensor() >= 0)
         return bad("an attribute among the weights");
     }
-    for (size_t k = 0; k < length(step->subplans()); ++k) {
-      const Subplan* sub = step->subplans()->Get(k);
+    const auto* subplans = step->subplans();
+    for (size_t k = 0; k < length(subplans); ++k) {
+      const Subplan* sub = subplans->Get(k);
       HOLOGRAM_CHECK(check_plan(sub->plan(), model, depth + 1));
       if (!sub->name() || length(sub->outer()) != length(sub->inner()))
         return bad("a malformed subplan");
-      HOLOGRAM_CHECK(check_ids(sub->outer(), values, false));
-      HOLOGRAM_CHECK(check_ids(sub->inner(), length(sub->plan()->values()), false));
+      if (!all_exist(sub->outer(), values, false) ||
+          !all_exist(sub->inner(), length(sub->plan()->values()), false))
+        return missing();
       if (!all_there(sub->outer())) return bad("a subplan that captures what nothing made");
       HOLOGRAM_CHECK(check_captures(*sub));
     }
-    for (size_t k = 0; k < length(step->outputs()); ++k) {
-      const uint32_t id = step->outputs()->Get(k);
+    for (size_t k = 0; k < length(outputs); ++k) {
+      const uint32_t id = outputs->Get(k);
       if (id == kNone) continue;
       if (made[id]) return bad("a value made twice");
       there[id] = made[id] = true;
     }
-    for (size_t k = 0; k < length(step->release()); ++k) there[step->release()->Get(k)] = false;
+    for (size_t k = 0; k < length(release); ++k) there[release->Get(k)] = false;
   }
   if (!all_there(plan->outputs())) return bad("an output that nothing made");
   return check_memory(*plan);

@@ -46,17 +46,19 @@ std::vector<Hash128> block_hashes(std::span<const std::byte> bytes);
 // Sections that opening leaves to Archive::verify(): large ones that nothing reads before a run.
 constexpr bool is_verified_later(SectionKind kind) { return kind == SectionKind::constants; }
 
-// A file's bytes: all of them, as a rule in a map, and a copy of the first, which is read instead
-// as far as it goes.
+// The bytes of a file, or its first as far as opening needs them, and how many the whole file has.
 struct FileBytes {
-  std::span<const std::byte> all, head = {};
+  std::span<const std::byte> bytes;
+  uint64_t size = bytes.size();
 
-  size_t size() const { return all.size(); }
-  std::span<const std::byte> at(uint64_t offset, uint64_t size) const {
-    const bool near = offset <= head.size() && size <= head.size() - offset;
-    return (near ? head : all).subspan(offset, size);
+  bool holds(uint64_t offset, uint64_t count) const {
+    return offset <= bytes.size() && count <= bytes.size() - offset;
   }
 };
+
+// How many of its first bytes tell what read_table() and opening look at: all but the constants,
+// where those come last. Given too few to tell it asks for more; of what is no archive, for none.
+uint64_t head_size(const FileBytes& file);
 
 // The section table of a file: every range and gap checked, and every hash but those of sections
 // that are verified later. Only weights may be cut off.

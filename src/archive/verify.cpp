@@ -44,20 +44,30 @@ std::unexpected<Error> Unverified::damaged(SectionKind kind) {
   return fail(ErrorCode::corrupt, "section {} is damaged", static_cast<uint32_t>(kind));
 }
 
+Status Unverified::open_map() {
+  HOLOGRAM_TRY(map_, file_.map());
+  file_ = OpenFile();
+  mapped_ = true;
+  bytes_ = map_.bytes().subspan(offset_, size_);
+  return {};
+}
+
+Result<std::span<const std::byte>> Unverified::bytes() {
+  std::call_once(once_, [&] {
+    if (bytes_.size() < size_) opened_ = open_map();
+  });
+  HOLOGRAM_CHECK(opened_);
+  return bytes_;
+}
+
 Status Unverified::set_blocks(std::span<const std::byte> hashes) {
-  for (const Part& part : parts_) {
-    if (part.kind != SectionKind::constants) continue;
-    if (part.bytes.size() <= kHashBlock ||
-        hashes.size() != block_count(part.bytes.size()) * sizeof(Hash128) ||
-        hash128(hashes) != part.hash)
-      return damaged(SectionKind::hashes);
-    blocks_.resize(block_count(part.bytes.size()));
-    std::memcpy(blocks_.data(), hashes.data(), hashes.size());
-    states_ = std::make_unique<std::atomic<uint8_t>[]>(blocks_.size());
-    in_blocks_ = part.bytes;
-    return {};
-  }
-  return damaged(SectionKind::hashes);
+  if (!present_ || size_ <= kHashBlock || hashes.size() != block_count(size_) * sizeof(Hash128) ||
+      hash128(hashes) != hash_)
+    return damaged(SectionKind::hashes);
+  blocks_.resize(block_count(size_));
+  std::memcpy(blocks_.data(), hashes.data(), hashes.size());
+  states_ = std::make_unique<std::atomic<uint8_t>[]>(blocks_.size());
+  return {};
 }
 
 Status Unverified::verify_blocks(size_t begin, size_t end, ThreadPool& threads, bool release) {
@@ -66,11 +76,11 @@ Status Unverified::verify_blocks(size_t begin, size_t end, ThreadPool& threads, 
     for (size_t i = begin + from; i < begin + to; ++i) {
       const uint8_t before = states_[i].load(std::memory_order_acquire);
       if (before == passed) continue;
-      if (hash128(block_of(in_blocks_, i)) != blocks_[i])
+      if (hash128(block_of(bytes_, i)) != blocks_[i])
         good.store(false, std::memory_order_relaxed);
       else
         states_[i].store(passed, std::memory_order_release);
-      if (release && mapped_ && before == unseen) release_pages(block_of(in_blocks_, i));
+      if (release && mapped_ && before == unseen) release_pages(block_of(bytes_, i));
     }
   };
   threads.parallel_for(end - begin, 1, check, Schedule::dynamic);
@@ -80,27 +90,25 @@ Status Unverified::verify_blocks(size_t begin, size_t end, ThreadPool& threads, 
 
 Status Unverified::verify(ThreadPool& threads) {
   if (is_passed()) return {};
+  HOLOGRAM_TRY(const auto all, bytes());
   std::lock_guard lock(mutex_);
   if (!failed_) return failed_;
   if (passed_.load(std::memory_order_relaxed)) return {};
-  for (const Part& part : parts_) {
-    if (part.bytes.data() == in_blocks_.data() && !blocks_.empty()) {
-      failed_ = verify_blocks(0, blocks_.size(), threads, true);
-    } else if (hash_of(part.bytes, &threads, mapped_) != part.hash) {
-      failed_ = damaged(part.kind);
-    }
-    if (!failed_) return failed_;
-  }
+  if (!blocks_.empty())
+    failed_ = verify_blocks(0, blocks_.size(), threads, true);
+  else if (present_ && hash_of(all, &threads, mapped_) != hash_)
+    failed_ = damaged(SectionKind::constants);
+  if (!failed_) return failed_;
   passed_.store(true, std::memory_order_release);
   return {};
 }
 
 std::pair<size_t, size_t> Unverified::blocks_of(std::span<const std::byte> bytes) const {
   const std::less_equal<> not_after;
-  if (bytes.empty() || !not_after(in_blocks_.data(), bytes.data()) ||
-      !not_after(bytes.data() + bytes.size(), in_blocks_.data() + in_blocks_.size()))
+  if (bytes.empty() || !not_after(bytes_.data(), bytes.data()) ||
+      !not_after(bytes.data() + bytes.size(), bytes_.data() + bytes_.size()))
     return {0, 0};
-  const auto offset = static_cast<size_t>(bytes.data() - in_blocks_.data());
+  const auto offset = static_cast<size_t>(bytes.data() - bytes_.data());
   size_t begin = offset / kHashBlock;
   const size_t end = (offset + bytes.size() - 1) / kHashBlock + 1;
   while (begin < end && states_[begin].load(std::memory_order_acquire) == passed) ++begin;
@@ -126,14 +134,15 @@ void Unverified::bring_in(std::span<const std::byte> bytes, ThreadPool& threads)
   // A touch brings in the pages around it that lie in the same 64 KB: Linux's default. Where it
   // does not the rest come in when they are read.
   constexpr size_t kAround = 64 << 10;
-  const std::span<const std::byte> part = in_blocks_.subspan(
-      begin * kHashBlock, std::min(end * kHashBlock, in_blocks_.size()) - begin * kHashBlock);
+  const std::span<const std::byte> part = bytes_.subspan(
+      begin * kHashBlock, std::min(end * kHashBlock, bytes_.size()) - begin * kHashBlock);
   threads.parallel_for((part.size() + kAround - 1) / kAround, 4, [part](size_t from, size_t to) {
     for (size_t i = from; i < to; ++i)
       (void)*static_cast<const volatile std::byte*>(part.data() + i * kAround);
   });
 }
 
+Result<std::span<const std::byte>> Archive::constants() const { return unverified_->bytes(); }
 Status Archive::verify(ThreadPool& threads) const { return unverified_->verify(threads); }
 Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
                        Reading reading) const {

@@ -103,8 +103,8 @@ Status export_constants(const archive::Archive& archive, const fs::path& path) {
   HOLOGRAM_TRY(auto writer, holotensor::SafetensorsWriter::create(path, entries, metadata));
   for (const archive::Constant* constant : written) {
     if (constant->tensor() < 0) {
-      const auto part = archive.constants().subspan(constant->offset(), constant->size());
-      HOLOGRAM_CHECK(writer.write(part));
+      HOLOGRAM_TRY(const auto all, archive.constants());
+      HOLOGRAM_CHECK(writer.write(all.subspan(constant->offset(), constant->size())));
       continue;
     }
     const auto type = static_cast<DType>(constant->dtype());

@@ -178,6 +178,35 @@ TEST(ArchiveBytes, StepsShareTheLastBlockOfAFile) {
   std::filesystem::remove(path);
 }
 
+// Opening reads what it checks; the constants are mapped by the first run, from the same file.
+TEST(ArchiveBytes, ConstantsAreMappedFromTheFileThatWasOpened) {
+  Graph g;
+  const ValueId x = add_input(g, "x", {1, 60});
+  g.outputs = {g.op("MatMul").input(x).input(g.add_constant(varied({60, 600}), "w"))};
+  g.output_names = {"y"};
+  const std::vector<std::byte> bytes = *compile(std::move(g));
+  const auto path = std::filesystem::path(testing::TempDir()) / "mapped_later.holo";
+  const std::vector inputs{Value(varied({1, 60}))};
+  const auto expected = open_bytes(bytes)->run(inputs);
+  ASSERT_TRUE(write_file(path, bytes).has_value());
+  const auto replaced = *runtime::Session::open(path);
+  const auto removed = *runtime::Session::open(path);
+  ASSERT_TRUE(write_file(path, std::string_view("another file")).has_value());
+  EXPECT_TRUE(same_bits(replaced.run(inputs)->at(0).tensor, expected->at(0).tensor));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(same_bits(removed.run(inputs)->at(0).tensor, expected->at(0).tensor));
+  // The same file, made shorter: not a crash.
+  ASSERT_TRUE(write_file(path, bytes).has_value());
+  const auto shortened = *runtime::Session::open(path);
+  std::filesystem::resize_file(path, bytes.size() - 4096);
+  for (int i = 0; i < 2; ++i) {
+    const auto run = shortened.run(inputs);
+    ASSERT_FALSE(run.has_value());
+    EXPECT_EQ(run.error().code(), ErrorCode::io_error);
+  }
+  std::filesystem::remove(path);
+}
+
 // Constants may be checked after they are read: a step that fails by them does not say so itself.
 TEST(ArchiveBytes, StepsThatFailByDamagedConstantsNameTheDamage) {
   Graph g;

@@ -85,18 +85,21 @@ TEST(Archive, EveryTruncationIsAnError) {
   EXPECT_FALSE(open_bytes(longer));
 }
 
-// Of a file the first 16 KiB are read and the rest is mapped: what is damaged in either is found,
-// as is a file that ends there.
+// Of a file the head is read and the rest is mapped: what is damaged in either is found, as is a
+// file that ends there.
 TEST(Archive, FilesAreCheckedAsBytesAre) {
-  Graph chain;
-  ValueId y = add_input(chain, "x", {4, 6});
-  for (int i = 0; i < 150; ++i) y = chain.op("Relu").input(y);
-  chain.outputs = {chain.op("MatMul").input(y).input(chain.add_constant(varied({6, 8}), "w"))};
-  chain.output_names = {"y"};
+  // Heads that are read at once, that are read in two parts, and that are mapped.
+  const auto chain = [](int length) {
+    Graph chain;
+    ValueId y = add_input(chain, "x", {4, 6});
+    for (int i = 0; i < length; ++i) y = chain.op("Relu").input(y);
+    chain.outputs = {chain.op("MatMul").input(y).input(chain.add_constant(varied({6, 8}), "w"))};
+    chain.output_names = {"y"};
+    return *compile(std::move(chain), {.optimise = false});
+  };
   const auto path = std::filesystem::temp_directory_path() /
                     ("hologram_archive_" + std::to_string(getpid()) + ".holo");
-  for (const std::vector<std::byte>& good :
-       {*compile(network(false)), *compile(std::move(chain), {.optimise = false})}) {
+  for (const std::vector<std::byte>& good : {*compile(network(false)), chain(150), chain(1500)}) {
     const auto open_file = [&](const std::vector<std::byte>& bytes) -> Status {
       std::ofstream(path, std::ios::binary)
           .write(reinterpret_cast<const char*>(bytes.data()),
@@ -156,6 +159,7 @@ TEST(Archive, RefusesHostileHeadersAndTables) {
       [](auto&, auto& e) { e[1].size += uint64_t{1} << 40; },
       [](auto&, auto& e) { e[1].size -= 64; },
       [](auto&, auto& e) { e[0].kind = archive::SectionKind::constants; },
+      [](auto&, auto& e) { e[1].kind = archive::SectionKind::plan; },
       [](auto&, auto& e) { std::swap(e[0], e[1]); },
   };
   for (size_t i = 0; i < changes.size(); ++i)

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,24 @@ Finding check_name(std::string_view what, const std::string& name) {
       what, name.substr(0, kMaxNameLength), kMaxNameLength);
 }
 
+// Whether no name is among those before it. Few are compared with each other: kernels have some
+// ten.
+class Names {
+ public:
+  bool add(std::string_view name) {
+    const auto end = few_.begin() + count_;
+    if (std::find(few_.begin(), end, name) != end) return false;
+    if (count_ == few_.size()) return many_.insert(name).second;
+    few_[count_++] = name;
+    return true;
+  }
+
+ private:
+  std::array<std::string_view, 16> few_;
+  size_t count_ = 0;
+  std::set<std::string_view> many_;
+};
+
 Finding check_declarations(const Program& program) {
   if (auto bad = check_name("kernel", program.name)) return bad;
   if (program.parameters.size() > kMaxParameters)
@@ -54,10 +74,10 @@ Finding check_declarations(const Program& program) {
     return bad_declaration("{} instructions, at most {} are allowed", program.body.size(),
                            kMaxInstructions);
 
-  std::set<std::string_view> names;
+  Names names;
   for (const Parameter& p : program.parameters) {
     if (auto bad = check_name("parameter", p.name)) return bad;
-    if (!names.insert(p.name).second) return bad_declaration("'{}' is declared twice", p.name);
+    if (!names.add(p.name)) return bad_declaration("'{}' is declared twice", p.name);
     if (!is_compute(p.type))
       return bad_declaration("parameter '{}': {} is not a type kernels compute with", p.name,
                              type_name(p.type));
@@ -70,7 +90,7 @@ Finding check_declarations(const Program& program) {
   for (size_t i = 0; i < program.shared.size(); ++i) {
     const SharedArray& s = program.shared[i];
     if (auto bad = check_name("shared array", s.name)) return bad;
-    if (!names.insert(s.name).second) return bad_declaration("'{}' is declared twice", s.name);
+    if (!names.add(s.name)) return bad_declaration("'{}' is declared twice", s.name);
     if (!is_compute(s.type))
       return bad_declaration("shared array '{}': {} is not a type kernels compute with", s.name,
                              type_name(s.type));
@@ -107,22 +127,26 @@ std::string_view field_name(Field field) {
 class InstructionCheck {
  public:
   InstructionCheck(const Program& program, uint32_t index)
-      : program_(program), index_(index), i_(program.body[index]), form_(info(i_.op).form) {}
+      : program_(program),
+        index_(index),
+        i_(program.body[index]),
+        form_(info(i_.op).form),
+        fields_(fields_of(form_)) {}
 
   Finding run() const {
     if (auto bad = check_unused_fields()) return bad;
-    if (uses(i_, kFieldType) && !accepts(i_.op, i_.type))
+    if (uses(kFieldType) && !accepts(i_.op, i_.type))
       return violation(index_, "does not work on {}", type_name(i_.type));
-    if (uses(i_, kFieldFrom))
+    if (uses(kFieldFrom))
       if (auto bad = check_source()) return bad;
     if (i_.aux > 2) return violation(index_, "axis {} is not 0, 1 or 2", i_.aux);
-    if (uses(i_, kFieldDst))
+    if (uses(kFieldDst))
       if (auto bad = check_register(kFieldDst, i_.dst)) return bad;
     for (const Operand& operand : operands_of(i_))
       if (auto bad = check_register(operand.field, operand.reg)) return bad;
-    if (uses(i_, kFieldSymbol))
+    if (uses(kFieldSymbol))
       if (auto bad = check_symbol()) return bad;
-    if (uses(i_, kFieldImmediate)) {
+    if (uses(kFieldImmediate)) {
       const unsigned bits = i_.type == DType::boolean ? 1 : bits_of(i_.type);
       if (bits < 64 && i_.immediate >> bits != 0)
         return violation(index_, "immediate {:#x} does not fit {}", i_.immediate, name_of(i_.type));
@@ -131,10 +155,12 @@ class InstructionCheck {
   }
 
  private:
+  bool uses(Field field) const { return (fields_ & field) != 0; }
+
   // Fields without a meaning keep their defaults: equal programs are equal data, in every form.
   Finding check_unused_fields() const {
     constexpr Instruction kDefault;
-    const uint16_t fields = fields_of(form_);
+    const uint16_t fields = fields_;
     const bool clean = ((fields & kFieldType) || i_.type == kDefault.type) &&
                        ((fields & kFieldFrom) || i_.from == kDefault.from) &&
                        ((fields & kFieldAxis) || i_.aux == kDefault.aux) &&
@@ -211,6 +237,7 @@ class InstructionCheck {
   const uint32_t index_;
   const Instruction& i_;
   const Form form_;
+  const uint16_t fields_;
 };
 
 // ---- paths: nesting, definite assignment, loop counters

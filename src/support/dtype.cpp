@@ -113,9 +113,14 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 }
 
 std::optional<DType> dtype_from_code(uint8_t code) {
-  for (const NamedType& entry : kNames)
-    if (static_cast<uint8_t>(entry.type) == code) return entry.type;
-  return std::nullopt;
+  // Opening an archive asks this for every value: a bit a code.
+  constexpr uint64_t kCodes = [] {
+    uint64_t codes = 0;
+    for (const NamedType& entry : kNames) codes |= uint64_t{1} << static_cast<unsigned>(entry.type);
+    return codes;
+  }();
+  if (code >= 64 || !(kCodes >> code & 1)) return std::nullopt;
+  return static_cast<DType>(code);
 }
 
 uint16_t f32_to_f16(float value) {

@@ -61,32 +61,49 @@ Result<Container> read_whole(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<FileMap> FileMap::open(const std::filesystem::path& path) {
-  std::span<std::byte> nothing;
-  return open(path, nothing);
+Result<OpenFile> OpenFile::open(const std::filesystem::path& path) {
+  OpenFile file;
+  HOLOGRAM_TRY(file.descriptor_, open_for_reading(path, file.size_));
+  return file;
 }
 
-Result<FileMap> FileMap::open(const std::filesystem::path& path, std::span<std::byte>& head) {
-  size_t size = 0;
-  HOLOGRAM_TRY(const int descriptor, open_for_reading(path, size));
+OpenFile::~OpenFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status OpenFile::read(uint64_t offset, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got =
+        ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::io_error, "cannot read: {}", std::strerror(errno));
+    if (got == 0) return fail(ErrorCode::io_error, "the file was shortened while it was read");
+    offset += static_cast<uint64_t>(got);
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+  return {};
+}
+
+Result<FileMap> OpenFile::map() const {
   FileMap map;
-  if (size > 0) {
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (address == MAP_FAILED) {
-      auto failure = system_failure("map", path);
-      ::close(descriptor);
-      return failure;
-    }
-    map.data_ = static_cast<const std::byte*>(address);
-    map.size_ = size;
-  }
-  if (!head.empty()) {
-    // What cannot be read here is read from the map.
-    const ssize_t got = ::pread(descriptor, head.data(), std::min(size, head.size()), 0);
-    head = head.first(got < 0 ? 0 : static_cast<size_t>(got));
-  }
-  ::close(descriptor);  // the map keeps the file
+  struct stat status;
+  if (::fstat(descriptor_, &status) != 0)
+    return fail(ErrorCode::io_error, "cannot read: {}", std::strerror(errno));
+  if (static_cast<size_t>(status.st_size) != size_)
+    return fail(ErrorCode::io_error, "the file was changed: {} bytes where there were {}",
+                status.st_size, size_);
+  if (size_ == 0) return map;
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (address == MAP_FAILED)
+    return fail(ErrorCode::io_error, "cannot map: {}", std::strerror(errno));
+  map.data_ = static_cast<const std::byte*>(address);
+  map.size_ = size_;
   return map;
+}
+
+Result<FileMap> FileMap::open(const std::filesystem::path& path) {
+  HOLOGRAM_TRY(const OpenFile file, OpenFile::open(path));
+  return in_context(file.map(), [&] { return path.string(); });  // the map keeps the file
 }
 
 FileMap::~FileMap() {

@@ -19,9 +19,6 @@ class FileMap {
  public:
   FileMap() = default;
   static Result<FileMap> open(const std::filesystem::path& path);
-  // Also copies the file's first bytes to `head`, all or as many as fit, and shortens it to them:
-  // to read a little that way takes less than to bring in the first page of a map.
-  static Result<FileMap> open(const std::filesystem::path& path, std::span<std::byte>& head);
   ~FileMap();
   FileMap(FileMap&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -35,7 +32,35 @@ class FileMap {
   size_t size() const { return size_; }
 
  private:
+  friend class OpenFile;
   const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// A file open for reading: a little of it is read in a fraction of the time that a map and its
+// first page take, and all of it can still be mapped later. Movable; closed on destruction.
+class OpenFile {
+ public:
+  OpenFile() = default;
+  static Result<OpenFile> open(const std::filesystem::path& path);
+  ~OpenFile();
+  OpenFile(OpenFile&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), size_(std::exchange(other.size_, 0)) {}
+  OpenFile& operator=(OpenFile&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  bool is_open() const { return descriptor_ >= 0; }
+  size_t size() const { return size_; }  // when it was opened
+  // Fills `bytes` from `offset` on; io_error where the file ends before.
+  Status read(uint64_t offset, std::span<std::byte> bytes) const;
+  // io_error where the file has another size by now.
+  Result<FileMap> map() const;
+
+ private:
+  int descriptor_ = -1;
   size_t size_ = 0;
 };
 

@@ -40,21 +40,28 @@ TEST_F(FileTest, WritesReadsAndMaps) {
   EXPECT_EQ(files(), 1u) << "no temporary file is left";
 }
 
-TEST_F(FileTest, MapsAndCopiesTheFirstBytes) {
+TEST_F(FileTest, ReadsPartsAndMapsLater) {
   const fs::path path = folder_ / "x";
   ASSERT_TRUE(write_file(path, std::string_view("hello")));
-  std::byte memory[8];
-  for (size_t size : {0u, 3u, 5u, 8u}) {
-    std::span<std::byte> head(memory, size);
-    const FileMap map = FileMap::open(path, head).value();
-    EXPECT_EQ(map.size(), 5u);
-    ASSERT_EQ(head.size(), std::min<size_t>(size, 5));
-    EXPECT_TRUE(std::equal(head.begin(), head.end(), map.bytes().begin()));
-  }
+  OpenFile opened = OpenFile::open(path).value();
+  const OpenFile file = std::move(opened);
+  EXPECT_FALSE(opened.is_open());
+  EXPECT_TRUE(file.is_open());
+  EXPECT_EQ(file.size(), 5u);
+  char part[3];
+  ASSERT_TRUE(file.read(2, std::as_writable_bytes(std::span(part))));
+  EXPECT_EQ(std::string_view(part, 3), "llo");
+  EXPECT_EQ(file.read(3, std::as_writable_bytes(std::span(part))).error().code(),
+            ErrorCode::io_error);
+  // Another file of the same name is another file.
   ASSERT_TRUE(write_file(path, std::string_view("")));
-  std::span<std::byte> head(memory);
-  EXPECT_EQ(FileMap::open(path, head)->size(), 0u);
-  EXPECT_TRUE(head.empty());
+  EXPECT_EQ(static_cast<char>(file.map()->bytes()[4]), 'o');
+  EXPECT_EQ(OpenFile::open(path)->map()->size(), 0u);
+  // The same file with another size is not what was opened.
+  ASSERT_TRUE(write_file(path, std::string_view("hello")));
+  const OpenFile shortened = OpenFile::open(path).value();
+  fs::resize_file(path, 3);
+  EXPECT_EQ(shortened.map().error().code(), ErrorCode::io_error);
 }
 
 TEST_F(FileTest, UncommittedWritesLeaveNothing) {

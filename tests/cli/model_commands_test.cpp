@@ -237,7 +237,7 @@ TEST_F(ModelCommands, ExportGivesBackEveryByte) {
     ASSERT_EQ(reader.tensors().size(), archive.model().constants()->size());
     for (flatbuffers::uoffset_t i = 0; i < archive.model().constants()->size(); ++i) {
       const archive::Constant& constant = *archive.model().constants()->Get(i);
-      const auto bytes = archive.constants().subspan(constant.offset(), constant.size());
+      const auto bytes = archive.constants()->subspan(constant.offset(), constant.size());
       const auto read = *reader.read(reader.tensors()[i]);
       EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), read.begin(), read.end()));
       EXPECT_EQ(reader.tensors()[i].dtype, static_cast<DType>(constant.dtype()));

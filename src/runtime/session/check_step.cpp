@@ -1,6 +1,7 @@
 // What a step takes and makes is what its kernel, program or body takes and makes. Checked once,
 // while opening: by induction over the steps every value is of its declared type from then on.
 #include <algorithm>
+#include <array>
 
 #include "runtime/session/flat.h"
 #include "runtime/session/loaded_plan.h"
@@ -10,14 +11,23 @@ namespace {
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
-std::vector<StaticType> types_of(const LoadedPlan& plan, Ids ids) {
-  std::vector<StaticType> types;
-  types.reserve(ids.size());
-  for (uint32_t id : ids) types.push_back(id == kNoValue ? StaticType() : plan.values[id].type);
-  return types;
-}
-
 using Types = std::span<const StaticType>;
+
+// The types of values, in order. Most steps have a few: those take no allocation.
+class TypeList {
+ public:
+  TypeList(const LoadedPlan& plan, Ids ids) : count_(ids.size()) {
+    if (count_ > few_.size()) many_.resize(count_);
+    StaticType* types = count_ > few_.size() ? many_.data() : few_.data();
+    for (uint32_t id : ids) *types++ = id == kNoValue ? StaticType() : plan.values[id].type;
+  }
+  operator Types() const { return {count_ > few_.size() ? many_.data() : few_.data(), count_}; }
+
+ private:
+  size_t count_;
+  std::array<StaticType, 8> few_;
+  std::vector<StaticType> many_;
+};
 
 bool all_tensors(Types types) {
   for (StaticType type : types)
@@ -46,7 +56,7 @@ Status check_if(const LoadedStep& step, Types inputs, Types outputs) {
     const LoadedSubplan* branch = step.subplan(name);
     if (!branch || !branch->plan->inputs.empty() || branch->plan->outputs.size() < outputs.size())
       return bad("a branch of other operands");
-    if (!all_fit(types_of(*branch->plan, branch->plan->outputs.first(outputs.size())), outputs))
+    if (!all_fit(TypeList(*branch->plan, branch->plan->outputs.first(outputs.size())), outputs))
       return bad("a branch of other types");
   }
   return {};
@@ -59,7 +69,8 @@ struct Body {
 Result<Body> body_of(const LoadedStep& step) {
   if (step.subplans.size() != 1) return fail(ErrorCode::corrupt, "the plan is wrong: not one body");
   const LoadedPlan& plan = *step.subplans[0].plan;
-  return Body{types_of(plan, plan.inputs), types_of(plan, plan.outputs)};
+  const auto all = [](Types types) { return std::vector(types.begin(), types.end()); };
+  return Body{all(TypeList(plan, plan.inputs)), all(TypeList(plan, plan.outputs))};
 }
 
 Status check_loop(const LoadedStep& step, Types inputs, Types outputs) {
@@ -133,9 +144,9 @@ Status check_sequence_map(const LoadedStep& step, Types inputs, Types outputs) {
 }  // namespace
 
 Status LoadedModel::check_step(const LoadedPlan& plan, const LoadedStep& step) const {
-  const auto inputs = types_of(plan, step.inputs), outputs = types_of(plan, step.outputs);
+  const TypeList inputs(plan, step.inputs), outputs(plan, step.outputs);
   for (const LoadedSubplan& sub : step.subplans)
-    if (!all_fit(types_of(plan, sub.outer), types_of(*sub.plan, sub.inner)))
+    if (!all_fit(TypeList(plan, sub.outer), TypeList(*sub.plan, sub.inner)))
       return bad("a capture of another type");
   switch (step.control) {
     case Control::none:

@@ -14,6 +14,7 @@ PortInfo port(const archive::Type* type, std::string_view name) {
                 static_type(*type).dtype, std::nullopt};
   if (!type->has_shape()) return info;
   std::vector<Dim> dims;
+  dims.reserve(type->dims() ? type->dims()->size() : 0);
   if (type->dims())
     for (const archive::Dim* dim : *type->dims()) {
       if (dim->symbol() && dim->symbol()->size() > 0)
@@ -27,11 +28,13 @@ PortInfo port(const archive::Type* type, std::string_view name) {
 
 PortDims port_dims(const archive::Type* type) {
   PortDims dims;
-  if (type->kind() == 1 && type->has_shape() && type->dims())
+  if (type->kind() == 1 && type->has_shape() && type->dims()) {
+    dims.reserve(type->dims()->size());
     for (const archive::Dim* dim : *type->dims()) {
       const bool number = !dim->symbol() || dim->symbol()->size() == 0;
       dims.push_back({number ? dim->value() : -1, number ? -1 : dim->expression()});
     }
+  }
   return dims;
 }
 
@@ -43,17 +46,20 @@ class Loader {
 
   Status run() {
     const archive::Model& m = model_.archive.model();
-    if (m.programs())
+    if (m.programs()) {
+      model_.programs.reserve(m.programs()->size());
       for (const archive::Program* p : *m.programs()) {
         HOLOGRAM_TRY(const isa::Program program, isa::decode(std::as_bytes(items(p->code()))));
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
       }
+    }
     model_.symbols = m.symbols() ? m.symbols()->size() : 0;
     if (m.expressions())
       model_.expressions = {reinterpret_cast<const archive::Expression*>(m.expressions()->Data()),
                             m.expressions()->size()};
     HOLOGRAM_TRY(model_.plan, load(*m.plan()));
+    model_.plan->load_ports();
     return load_ports(*m.plan());
   }
 
@@ -73,24 +79,13 @@ class Loader {
     load_memory(from, *plan);
     plan->inputs = items(from.inputs());
     plan->outputs = items(from.outputs());
-    const auto output_names = copy(from.output_names());
-    for (uint32_t id : plan->inputs)
-      plan->input_ports.push_back(
-          port(from.values()->Get(id)->type(), text(from.values()->Get(id)->name())));
-    for (size_t i = 0; i < plan->outputs.size(); ++i) {
-      const archive::Value* v = from.values()->Get(plan->outputs[i]);
-      plan->output_ports.push_back(
-          port(v->type(), i < output_names.size() ? output_names[i] : text(v->name())));
-    }
     if (!from.steps()) return plan;
     size_t outputs = 0;
     for (const archive::Step* s : *from.steps()) outputs += items(s->outputs()).size();
     plan->output_types.reserve(outputs);  // steps keep spans of it
     plan->steps.reserve(from.steps()->size());
-    for (const archive::Step* s : *from.steps()) {
-      HOLOGRAM_TRY(LoadedStep step, load(*s, *plan));
-      plan->steps.push_back(std::move(step));
-    }
+    for (const archive::Step* s : *from.steps())
+      HOLOGRAM_CHECK(load(*s, *plan, plan->steps.emplace_back()));
     HOLOGRAM_CHECK(find_output_memory(*plan));
     return plan;
   }
@@ -135,6 +130,8 @@ class Loader {
 
   Status load_ports(const archive::Plan& from) {
     std::vector<bool> bound(model_.symbols);
+    model_.input_dims.reserve(model_.plan->inputs.size());
+    model_.output_dims.reserve(model_.plan->outputs.size());
     for (uint32_t id : model_.plan->inputs) {
       model_.input_dims.push_back(port_dims(from.values()->Get(id)->type()));
       for (const PortDim& dim : model_.input_dims.back()) {
@@ -150,8 +147,7 @@ class Loader {
     return {};
   }
 
-  Result<LoadedStep> load(const archive::Step& from, LoadedPlan& plan) {
-    LoadedStep step;
+  Status load(const archive::Step& from, LoadedPlan& plan, LoadedStep& step) {
     step.name = text(from.name());
     step.label = text(from.kernel());
     step.inputs = items(from.inputs());
@@ -161,10 +157,12 @@ class Loader {
     for (uint32_t id : step.outputs) {
       if (id == kNoValue) return fail(ErrorCode::corrupt, "the plan is wrong: an output left out");
       const LoadedValue& value = plan.values[id];
-      const bool view = from.kind() == archive::StepKind::kernel &&
-                        kernels::is_view_kernel(step.label) && step.inputs.size() > 0 &&
-                        step.inputs[0] == static_cast<uint32_t>(value.source);
-      if (value.storage == archive::Storage::view ? !view : value.storage > archive::Storage::arena)
+      const auto is_view = [&] {
+        return from.kind() == archive::StepKind::kernel && kernels::is_view_kernel(step.label) &&
+               step.inputs.size() > 0 && step.inputs[0] == static_cast<uint32_t>(value.source);
+      };
+      if (value.storage == archive::Storage::view ? !is_view()
+                                                  : value.storage > archive::Storage::arena)
         return fail(ErrorCode::corrupt,
                     "the plan is wrong: a step that writes what is not its own");
       plan.output_types.push_back(value.type.dtype);
@@ -189,23 +187,37 @@ class Loader {
     }
     step.from = &from;
     step.first_frame = plan.child_frames;
-    if (from.subplans())
+    if (from.subplans()) {
+      step.subplans.reserve(from.subplans()->size());
       for (const archive::Subplan* s : *from.subplans()) {
-        LoadedSubplan sub{text(s->name()), nullptr, items(s->outer()), items(s->inner())};
-        HOLOGRAM_TRY(sub.plan, load(*s->plan()));
-        step.subplans.push_back(std::move(sub));
+        step.subplans.push_back({text(s->name()), nullptr, items(s->outer()), items(s->inner())});
+        HOLOGRAM_TRY(step.subplans.back().plan, load(*s->plan()));
         ++plan.child_frames;
       }
-    HOLOGRAM_CHECK(in_context(model_.check_step(plan, step), [&] {
-      return fmt::format("step '{}' ({})", step.name, step.label);
-    }));
-    return step;
+    }
+    return in_context(model_.check_step(plan, step),
+                      [&] { return fmt::format("step '{}' ({})", step.name, step.label); });
   }
 
   LoadedModel& model_;
 };
 
 }  // namespace
+
+void LoadedPlan::load_ports() {
+  const auto* names = from->output_names();
+  input_ports.reserve(inputs.size());
+  for (uint32_t id : inputs) {
+    const archive::Value* v = from->values()->Get(id);
+    input_ports.push_back(port(v->type(), text(v->name())));
+  }
+  output_ports.reserve(outputs.size());
+  for (uint32_t i = 0; i < outputs.size(); ++i) {
+    const archive::Value* v = from->values()->Get(outputs[i]);
+    output_ports.push_back(
+        port(v->type(), text(names && i < names->size() ? names->Get(i) : v->name())));
+  }
+}
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(archive::Archive archive) {
   auto model = std::make_unique<LoadedModel>();

@@ -76,7 +76,7 @@ struct LoadedPlan {
   std::vector<LoadedValue> values;
   std::vector<kernels::Value> initial;  // prepared: constants in their places, the rest empty
   Ids inputs, outputs;
-  std::vector<PortInfo> input_ports, output_ports;
+  std::vector<PortInfo> input_ports, output_ports;  // prepared, but for the model's own plan
   std::vector<LoadedStep> steps;
   std::vector<DType> output_types;  // of all steps
   uint32_t child_frames = 0;
@@ -97,6 +97,8 @@ struct LoadedPlan {
   int32_t layout = -1;           // its number among a binding's layouts; -1: `fixed`
   std::vector<Planned> planned;  // where laid out for each binding
   std::vector<Ids> blocks;       // the blocks beside each; see plan.fbs
+
+  void load_ports();
 };
 
 // What the plans of one archive share.

@@ -17,13 +17,14 @@ Result<std::vector<Tensor>> constants_of(const archive::Archive& archive, Thread
   std::vector<Tensor> constants;
   if (!archive.model().constants()) return constants;
   constants.reserve(archive.model().constants()->size());
+  HOLOGRAM_TRY(const auto stored, archive.constants());
   for (const archive::Constant* c : *archive.model().constants()) {
     Tensor tensor{static_cast<DType>(c->dtype()), Dims(items(c->dims()))};
     if (tensor.dtype == DType::string) {
       HOLOGRAM_TRY(tensor, Tensor::from_strings(tensor.dims, copy(c->strings())));
     } else if (c->tensor() < 0) {  // weights are put in place by Frame::use
       // Kernels never write to an input; the map is read-only.
-      tensor.data = c->size() > 0 ? const_cast<std::byte*>(archive.constants().data()) + c->offset()
+      tensor.data = c->size() > 0 ? const_cast<std::byte*>(stored.data()) + c->offset()
                                   : kernels::no_elements();
       const std::span<const std::byte> bytes(tensor.data, c->size());
       if (tensor.dtype == DType::boolean)
@@ -87,8 +88,10 @@ Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
         }
         step.attributes.put(std::move(attribute));
       }
-    for (LoadedSubplan& sub : step.subplans)
+    for (LoadedSubplan& sub : step.subplans) {
+      sub.plan->load_ports();
       HOLOGRAM_CHECK(prepare_plan(*sub.plan, archive, constants, threads, false));
+    }
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <iterator>
 
 #include "runtime/session/flat.h"
 #include "runtime/session/signature_table.h"
@@ -10,6 +12,37 @@ namespace hologram::runtime {
 namespace {
 
 #include "signatures.inc"
+
+// The first signature of a kernel, by its name: a search among all of them takes as long as the
+// rest of checking a step. Places next to each other are tried until one is empty.
+constexpr uint32_t place_of(std::string_view kernel) {
+  uint32_t hash = 2166136261u;  // FNV-1a
+  for (char c : kernel) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
+  return hash >> 16 ^ hash;
+}
+constexpr size_t kPlaces = std::bit_ceil(2 * std::size(kSignatures));
+constexpr auto kFirst = [] {
+  std::array<uint16_t, kPlaces> first{};  // one more than its number; 0: empty
+  for (size_t i = 0; i < std::size(kSignatures); ++i) {
+    if (i > 0 && kSignatures[i].kernel == kSignatures[i - 1].kernel) continue;
+    size_t place = place_of(kSignatures[i].kernel) % kPlaces;
+    while (first[place] != 0) place = (place + 1) % kPlaces;
+    first[place] = static_cast<uint16_t>(i + 1);
+  }
+  return first;
+}();
+
+std::span<const Signature> signatures_of(std::string_view kernel) {
+  for (size_t place = place_of(kernel) % kPlaces; kFirst[place] != 0;
+       place = (place + 1) % kPlaces) {
+    const Signature* first = &kSignatures[kFirst[place] - 1];
+    if (first->kernel != kernel) continue;
+    const Signature* last = first + 1;
+    while (last != std::end(kSignatures) && last->kernel == kernel) ++last;
+    return {first, last};
+  }
+  return {};
+}
 
 // Why a signature does not fit. Kept as it is until no other signature does: most steps fit one,
 // and text costs more than all the rest of the check.
@@ -140,15 +173,14 @@ std::string to_string(StaticType type) {
 
 Status check_signature(const archive::Step& step, std::span<const StaticType> inputs,
                        std::span<const StaticType> outputs) {
-  const auto [first, last] =
-      std::ranges::equal_range(kSignatures, text(step.kernel()), {}, &Signature::kernel);
-  if (first == last)
+  const std::span<const Signature> signatures = signatures_of(text(step.kernel()));
+  if (signatures.empty())
     return fail(ErrorCode::unsupported,
                 "this runtime has no kernel '{}'; compile the model with the same version",
                 text(step.kernel()));
   Mismatch mismatch;
-  for (auto signature = first; signature != last; ++signature)
-    if (!(mismatch = match(*signature, step, inputs, outputs))) return {};
+  for (const Signature& signature : signatures)
+    if (!(mismatch = match(signature, step, inputs, outputs))) return {};
   return fail(ErrorCode::corrupt, "the plan is wrong: {}", mismatch.to_string());
 }
 

@@ -41,6 +41,8 @@ constexpr auto kEveryLane = [] {
 
 Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
   Pointwise result;
+  result.steps_.reserve(program.body.size());
+  result.input_types_.reserve(program.parameters.size());
   for (const isa::Parameter& p : program.parameters) {
     if (!p.is_array)
       return fail(ErrorCode::unsupported, "pointwise program with a scalar '{}'", p.name);
@@ -53,12 +55,17 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     }
   }
   // The last use of each register, so that slots can be given to others.
-  std::vector<uint32_t> last_use(program.registers.size(), 0);
+  const size_t registers = program.registers.size();
+  std::vector<uint32_t> scratch(3 * registers);
+  const auto last_use = std::span(scratch).first(registers);
   for (uint32_t at = 0; at < program.body.size(); ++at)
     for (Register r : {program.body[at].a, program.body[at].b, program.body[at].c})
       if (r.valid()) last_use[r.index] = at;
-  std::vector<uint32_t> slot_of(program.registers.size(), Register::kNone);
-  std::vector<uint32_t> free;
+  const auto slot_of = std::span(scratch).subspan(registers, registers);
+  std::ranges::fill(slot_of, Register::kNone);
+  // Slots that nothing needs any more, the newest last; no more than there are registers.
+  const auto free_slots = std::span(scratch).subspan(2 * registers);
+  size_t free_count = 0;
   for (uint32_t at = 0; at < program.body.size(); ++at) {
     const Instruction& in = program.body[at];
     const Form form = isa::info(in.op).form;
@@ -87,18 +94,17 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     step.b = slot(in.b);
     step.c = slot(in.c);
     if (in.dst.valid()) {
-      if (slot_of[in.dst.index] == Register::kNone) {
-        if (free.empty()) free.push_back(result.slots_++);
-        slot_of[in.dst.index] = free.back();
-        free.pop_back();
-      }
+      if (slot_of[in.dst.index] == Register::kNone)
+        slot_of[in.dst.index] = free_count > 0 ? free_slots[--free_count] : result.slots_++;
       step.dst = slot_of[in.dst.index];
     }
     for (Register r : {in.a, in.b, in.c})
       if (r.valid() && last_use[r.index] == at && slot_of[r.index] != Register::kNone &&
-          !(memory && r == in.a) && std::ranges::find(free, slot_of[r.index]) == free.end())
-        free.push_back(slot_of[r.index]);
-    result.steps_.push_back(std::move(step));
+          !(memory && r == in.a) &&
+          std::ranges::find(free_slots.first(free_count), slot_of[r.index]) ==
+              free_slots.begin() + static_cast<ptrdiff_t>(free_count))
+        free_slots[free_count++] = slot_of[r.index];
+    result.steps_.push_back(step);
   }
   // What is loaded is read where it lies, also after an output was stored over it in place: an
   // output that is an input unchanged needs its own copy.
