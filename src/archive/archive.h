@@ -114,7 +114,6 @@ class Archive {
   std::vector<Section> sections_;
   std::shared_ptr<const void> owner_;
   std::shared_ptr<Unverified> unverified_;
-  std::shared_ptr<PageRelease> pages_;
 };
 
 // Constants as HoloTensor: `bytes` are a whole `.ht` file, the first `directory` of them its header

@@ -4,7 +4,6 @@
 
 #include "archive/archive.h"
 #include "archive/layout.h"
-#include "archive/pages.h"
 #include "archive/unverified.h"
 #include "support/aligned.h"
 #include "support/file.h"
@@ -142,7 +141,7 @@ Result<Archive> Archive::open(const FileBytes& file, std::shared_ptr<const void>
   Archive archive;
   archive.owner_ = std::move(owner);
   archive.trusted_ = options.trusted;
-  archive.unverified_ = std::make_shared<Unverified>();
+  archive.unverified_ = std::make_shared<Unverified>(options.keep_pages);
   archive.sections_.reserve(entries.size());
   std::span<const std::byte> hashes;
   uint64_t constant_bytes = 0;
@@ -200,16 +199,10 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
     const std::span<const std::byte> all = map.bytes();
     HOLOGRAM_TRY(Archive archive, open(all, std::make_shared<FileMap>(std::move(map)), options));
     archive.unverified_->set_mapped();
-    if (!options.keep_pages && archive.constants_.size() >= PageRelease::kLarge)
-      archive.pages_ = std::make_shared<PageRelease>(archive.constants_);
     return archive;
   };
   HOLOGRAM_TRY(OpenFile file, OpenFile::open(path));
   return in_context(open_file(std::move(file)), [&] { return path.string(); });
-}
-
-PageRelease* Archive::page_release() const {
-  return pages_ && pages_->is_cheap() ? pages_.get() : nullptr;
 }
 
 }  // namespace hologram::archive

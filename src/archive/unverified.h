@@ -7,15 +7,19 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "archive/layout.h"
+#include "archive/pages.h"
 #include "support/file.h"
 
 namespace hologram::archive {
 
 class Unverified {
  public:
+  // `keep_pages`: see OpenOptions.
+  explicit Unverified(bool keep_pages) : keep_pages_(keep_pages) {}
   void set_place(uint64_t offset, uint64_t size, const Hash128& hash) {
     offset_ = offset;
     size_ = size;
@@ -31,7 +35,12 @@ class Unverified {
   Status set_blocks(std::span<const std::byte> hashes);
   // The bytes lie in a map of a file: pages that checking has brought in are let go, so that only
   // what a run reads stays in the process.
-  void set_mapped() { mapped_ = true; }
+  void set_mapped() {
+    mapped_ = true;
+    if (!keep_pages_ && size_ >= PageRelease::kLarge) pages_.emplace(bytes_);
+  }
+  // Archive::page_release(), once the bytes were asked for.
+  PageRelease* page_release() { return pages_ && pages_->is_cheap() ? &*pages_ : nullptr; }
   Result<std::span<const std::byte>> bytes();
   Status verify(ThreadPool& threads);
   Status verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading);
@@ -57,7 +66,9 @@ class Unverified {
   std::span<const std::byte> bytes_;
   std::vector<Hash128> blocks_;                     // empty where the constants are one block
   std::unique_ptr<std::atomic<uint8_t>[]> states_;  // of the blocks
+  const bool keep_pages_;
   bool mapped_ = false;
+  std::optional<PageRelease> pages_;  // where they are mapped and large
   std::atomic<bool> passed_ = false;
   std::mutex mutex_;  // guards `failed_`; held while checking, so that it is done once
   Status failed_;

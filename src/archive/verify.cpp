@@ -47,8 +47,8 @@ std::unexpected<Error> Unverified::damaged(SectionKind kind) {
 Status Unverified::open_map() {
   HOLOGRAM_TRY(map_, file_.map());
   file_ = OpenFile();
-  mapped_ = true;
   bytes_ = map_.bytes().subspan(offset_, size_);
+  set_mapped();
   return {};
 }
 
@@ -151,6 +151,7 @@ Status Archive::verify(std::span<const std::byte> part, ThreadPool& threads,
 void Archive::bring_in(std::span<const std::byte> part, ThreadPool& threads) const {
   unverified_->bring_in(part, threads);
 }
+PageRelease* Archive::page_release() const { return unverified_->page_release(); }
 bool Archive::is_verified() const { return unverified_->is_passed(); }
 
 }  // namespace hologram::archive
