@@ -27,6 +27,7 @@
 #include "graph/passes/identities.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/quantised_weights.h"
+#include "graph/passes/reference_order.h"
 #include "graph/passes/resolve.h"
 #include "graph/verify.h"
 #include "onnx/model.h"
@@ -141,7 +142,9 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(optimisation("fold batch norm", [&] { return graph::fold_batch_norm(graph); }));
   HOLOGRAM_CHECK(optimisation("fuse epilogues", [&]() -> Status {
     HOLOGRAM_CHECK(graph::fuse_epilogue_integer(graph));
-    return graph::fuse_epilogue(graph);
+    HOLOGRAM_CHECK(graph::fuse_epilogue(graph));
+    if (options.precision == Precision::f32) graph::use_reference_order(graph);
+    return Status();
   }));
   HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
     HOLOGRAM_CHECK(graph::assign_layout(graph));

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 #include "bench/peers/agreement.h"
 #include "compiler/compile.h"
@@ -73,38 +72,6 @@ Result<peers::OutputError> worst(std::span<const kernels::Value> ours,
   return worst;
 }
 
-// Where a model rounds activations to 8 bits, an error of 1e-6 before a rounding is one of 1/255
-// behind it, now and then. How much that is for these inputs, ONNX Runtime itself shows: the worst
-// of its own differences when each element of its inputs moves by up to `by`.
-constexpr double kNudge = 3e-6;  // what its f32 normalisation is off by
-constexpr double kFlip = 1e-5;   // enough to flip some of a few thousand roundings
-
-Result<double> own_difference(peers::OnnxRuntime::Session& session,
-                              const std::vector<peers::PeerTensor>& inputs,
-                              const std::vector<peers::PeerTensor>& expected, double by) {
-  double worst = 0;
-  std::mt19937 random(7);
-  std::uniform_real_distribution<double> nudge(1 - by, 1 + by);
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    std::vector<peers::PeerTensor> moved = inputs;
-    for (peers::PeerTensor& tensor : moved) {
-      if (tensor.type != DType::f32) continue;
-      for (size_t i = 0; i < tensor.data.size(); i += sizeof(float)) {
-        float value;
-        std::memcpy(&value, &tensor.data[i], sizeof(value));
-        value = static_cast<float>(value * nudge(random));
-        std::memcpy(&tensor.data[i], &value, sizeof(value));
-      }
-    }
-    HOLOGRAM_TRY(const auto results, session.run(moved));
-    for (size_t i = 0; i < results.size(); ++i) {
-      HOLOGRAM_TRY(const peers::OutputError error, peers::difference(results[i], expected[i]));
-      worst = std::max(worst, error.max);
-    }
-  }
-  return worst;
-}
-
 // "3 runs, max error 2.1e-06", or what is wrong.
 Result<std::string> compare(const fs::path& file, const ordered_json& model,
                             const Options& options) {
@@ -112,9 +79,6 @@ Result<std::string> compare(const fs::path& file, const ordered_json& model,
   const fs::path folders[] = {options.packages};
   HOLOGRAM_TRY(const auto peer, peers::OnnxRuntime::load(folders));
   HOLOGRAM_TRY(const auto theirs, peer->open(file, 1));
-  // How many runs may have a rounding to 8 bits fall to the other side; each may cost no more than
-  // ONNX Runtime's own result moves when its roundings flip.
-  int flips_left = model.value("may_flip", 0);
   std::string errors;
   bool good = true;
   for (const ordered_json& run : model["runs"]) {
@@ -124,17 +88,7 @@ Result<std::string> compare(const fs::path& file, const ordered_json& model,
     HOLOGRAM_TRY(const auto results, session.run(values));
     HOLOGRAM_TRY(const peers::OutputError error, worst(results, expected, options.verbose));
     errors += fmt::format("{}{:.1e}", errors.empty() ? "" : ", ", error.max);
-    double tolerance = kTolerance;
-    if (model.value("rounds_to_int8", false)) {
-      HOLOGRAM_TRY(const double own, own_difference(*theirs, inputs, expected, kNudge));
-      tolerance = std::max(tolerance, 2 * own);
-      errors += fmt::format(" (ONNX Runtime's own {:.1e})", own);
-    }
-    if (!(error.max <= tolerance) && flips_left-- > 0) {
-      HOLOGRAM_TRY(tolerance, own_difference(*theirs, inputs, expected, kFlip));
-      errors += fmt::format(" (flipped; ONNX Runtime's own {:.1e})", tolerance);
-    }
-    if (!(error.max <= tolerance)) good = false;
+    if (!(error.max <= kTolerance)) good = false;
   }
   if (!good)
     return fail(ErrorCode::internal,

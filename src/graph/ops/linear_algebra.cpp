@@ -96,7 +96,12 @@ constexpr TypeSet kProducts = kFloats | TypeSet{DType::i32, DType::i64, DType::u
 }  // namespace
 
 void add_linear_algebra(OperatorTable& table) {
-  table.add("MatMul").signature("A:T, B:T -> Y:T").where("T", kProducts).infer(matmul).kernel();
+  table.add("MatMul")
+      .signature("A:T, B:T -> Y:T")
+      .where("T", kProducts)
+      .attributes("ordered:i")
+      .infer(matmul)
+      .kernel();
   table.add("Gemm")
       .signature("A:T, B:T, C:T? -> Y:T")
       .where("T", kProducts)

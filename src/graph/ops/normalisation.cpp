@@ -96,7 +96,7 @@ void add_normalisation(OperatorTable& table) {
       .signature("X:T, Scale:T, B:T? -> Y:T, Mean:U?, InvStdDev:U?")
       .where("T", kFloats)
       .where("U", kFloats)
-      .attributes("axis:i, epsilon:f, stash_type:i")
+      .attributes("axis:i, epsilon:f, stash_type:i, sum_order:i")
       .infer(layer_norm_shapes)
       .kernel();
   table.add("RMSNormalization")
@@ -109,7 +109,7 @@ void add_normalisation(OperatorTable& table) {
   table.add("InstanceNormalization")
       .signature("input:T, scale:T, B:T -> output:T")
       .where("T", kFloats)
-      .attributes("epsilon:f")
+      .attributes("epsilon:f, sum_order:i")
       .infer(same_shape_as_first)
       .kernel();
   table.add("GroupNormalization")

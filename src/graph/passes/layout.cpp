@@ -161,6 +161,7 @@ class Assigner {
   }
 
   Result<bool> place_conv(Node& node) {
+    if (node.attributes.integer("algorithm") != 0) return false;  // chosen, and of plain images
     const Shape* x = image(node.inputs[0]);
     const auto weights = node.attributes.integers("weight_shape");
     const size_t rank = weights.size() - 2;

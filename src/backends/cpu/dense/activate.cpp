@@ -50,6 +50,10 @@ void apply_array(Function function, const float* x, float* y, size_t count) {
       return map_run([=](V v) HWY_ATTR { return erf(d, v); }, x, y, count);
     case Function::sigmoid:
       return map_run([=](V v) HWY_ATTR { return sigmoid(d, v); }, x, y, count);
+    case Function::sin:
+      return map_run([=](V v) HWY_ATTR { return sine_quarter(d, v, 0); }, x, y, count);
+    case Function::cos:
+      return map_run([=](V v) HWY_ATTR { return sine_quarter(d, v, 1); }, x, y, count);
   }
 }
 

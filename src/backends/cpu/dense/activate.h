@@ -13,7 +13,7 @@ void activate(Activation activation, float first, float second, const float* x, 
               size_t count, ThreadPool& pool);
 
 // One function each, for code that needs it alone and for the tests of errors.
-enum class Function : unsigned char { exp, log, tanh, erf, sigmoid };
+enum class Function : unsigned char { exp, log, tanh, erf, sigmoid, sin, cos };
 void apply(Function function, const float* x, float* y, size_t count);
 
 }  // namespace hologram::backends::dense

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/dense/attention-inl.h"
 #include "backends/cpu/dense/attention_job.h"
+#include "backends/cpu/dense/ordered.h"
 #include "backends/cpu/dense/row_tiles.h"
 #include "backends/cpu/dense/transpose.h"
 
@@ -24,12 +25,12 @@ struct AttentionScratch {
   size_t q, keys, values, scores, out, row;  // offsets in floats
   size_t total;
   explicit AttentionScratch(const Attention& a) {
-    const size_t most = query_block(a);
+    const size_t most = query_block(a), block = key_block(a);
     AttentionLayout layout;
     q = layout.take(align_up(a.depth, kChunk) * most);
-    keys = layout.take(a.depth * kKeyBlock);  // panels of 32 keys, depth-major
-    values = layout.take(a.value_depth % kChunk ? align_up(a.value_depth, kChunk) * kKeyBlock : 0);
-    scores = layout.take(kKeyBlock * most);
+    keys = layout.take(a.depth * block);  // panels of 32 keys, depth-major
+    values = layout.take(a.value_depth % kChunk ? align_up(a.value_depth, kChunk) * block : 0);
+    scores = layout.take(block * most);
     out = layout.take(align_up(a.value_depth, kChunk) * most);  // row-major
     row = layout.take(2 * most);                                // maximum, sum
     total = layout.total();
@@ -56,10 +57,11 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   const size_t rows = job.count, width = align_up(a.value_depth, kChunk);
   const float *from = job.q(), *k = job.k(), *v = job.v(), *mask = job.mask();
 
+  const float scale = a.ordered ? 1.0f : a.scale;
   for (size_t i = 0; i < a.depth; i += kChunk)
     for (size_t r = 0; r < rows; ++r)
       for (size_t j = i; j < std::min(a.depth, i + kChunk); ++j)
-        q[i * rows + r * kChunk + j - i] = from[r * a.q_strides.row + j] * a.scale;
+        q[i * rows + r * kChunk + j - i] = from[r * a.q_strides.row + j] * scale;
   std::fill_n(maxima, rows, -HUGE_VALF);
   std::fill_n(sums, rows, 0.0f);
   std::memset(out, 0, rows * width * sizeof(float));
@@ -69,8 +71,8 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   Epilogue plain, add;
   add.residual = out;
   const size_t visible = job.visible();
-  for (size_t key = 0; key < visible; key += kKeyBlock) {
-    const size_t count = std::min(kKeyBlock, visible - key);
+  for (size_t key = 0; key < visible; key += key_block(a)) {
+    const size_t count = std::min(key_block(a), visible - key);
     const size_t key_chunks = (count + kChunk - 1) / kChunk;
     for (size_t panel = 0; panel < count; panel += kPanelColumns) {
       const size_t columns = std::min(kPanelColumns, count - panel);
@@ -105,10 +107,14 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
       for (size_t c = (seen + kChunk - 1) / kChunk; c < key_chunks; ++c)
         std::fill_n(row + c * rows * kChunk, kChunk, 0.0f);
       if (seen == 0) continue;
-      const float scale =
-          weigh_row<1>(row, rows * kChunk, seen, 1.0f, a.softcap,
-                       mask ? mask + r * a.mask_strides.row + key : nullptr, maxima[r], sums[r]);
-      if (scale != 1.0f) scale_row(out + r * width, width, scale);
+      const float* row_mask = mask ? mask + r * a.mask_strides.row + key : nullptr;
+      if (a.ordered) {
+        weigh_row_ordered(row, rows * kChunk, seen, a.scale, row_mask);
+        continue;
+      }
+      const float shrink =
+          weigh_row<1>(row, rows * kChunk, seen, 1.0f, a.softcap, row_mask, maxima[r], sums[r]);
+      if (shrink != 1.0f) scale_row(out + r * width, width, shrink);
     }
     const float* values = v + key * a.v_strides.row;
     size_t value_stride = a.v_strides.row;
@@ -128,6 +134,7 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
         tile.taps = &kNoOffset;
         tile.chunks = key_chunks;
         tile.last = count - (key_chunks - 1) * kChunk;
+        if (a.ordered) tile.part = ordered_part(a.value_depth, count) / kChunk;
         tile.b = values + column;
         tile.b_stride = value_stride;
         tile.rows = tiles.height(t);
@@ -143,7 +150,8 @@ void attend(const AttentionJob& job, const TileKernel& kernel) {
   }
   float* to = job.out();
   for (size_t r = 0; r < rows; ++r) {
-    scale_row(out + r * width, width, 1.0f / sums[r]);
+    if (!a.ordered || job.seen(r, 0, a.keys) == 0)
+      scale_row(out + r * width, width, 1.0f / sums[r]);
     std::memcpy(to + r * a.out_strides.row, out + r * width, a.value_depth * sizeof(float));
   }
 }

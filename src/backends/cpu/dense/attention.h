@@ -32,6 +32,10 @@ struct Attention {
   HeadStrides mask_strides{};
   bool causal = false;
   ptrdiff_t causal_offset = 0;  // query i sees the keys j <= i + causal_offset
+  // Sums in the order of ONNX Runtime (docs/quantize.md): scores are scaled after their sum, the
+  // weights of all keys are there, divided by their sum, before values are multiplied. Without
+  // softcap and parts.
+  bool ordered = false;
   // Operands of both products as so many bf16 values each (1 or 2, see Bf16Parts), which must be
   // finite; 0: f32. The softmax between them is f32 always.
   size_t parts = 0;

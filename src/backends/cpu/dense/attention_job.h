@@ -19,7 +19,13 @@ inline constexpr size_t kKeyBlock = 128;
 inline size_t query_block(const Attention& a) {
   if (a.parts != 0)
     return std::min<size_t>(512, align_up(std::max<size_t>(a.queries, 1), 2 * kChunk));
+  // The scores of all keys should stay in L2.
+  if (a.ordered) return std::clamp<size_t>(65536 / std::max<size_t>(a.keys, 1), 16, 128);
   return a.causal ? 64 : 128;
+}
+// Keys that are weighed together.
+inline size_t key_block(const Attention& a) {
+  return a.ordered ? align_up(std::max<size_t>(a.keys, 1), kPanelColumns) : kKeyBlock;
 }
 
 struct AttentionJob {

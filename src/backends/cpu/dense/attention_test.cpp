@@ -97,6 +97,8 @@ TEST(Attention, Shapes) {
         for (size_t depth : {8, 20, 64}) {
           Trial t(1, 2, 1, queries, keys, depth, depth == 8 ? 17 : depth == 20 ? 80 : 64);
           t.expect_right();
+          t.a.ordered = true;
+          t.expect_right();
           if (::testing::Test::HasFatalFailure()) return;
         }
   });
@@ -114,6 +116,8 @@ TEST(Attention, MaskCausalSoftcapAndGroups) {
         }
         if (kind & 4) t.a.softcap = 2.5f;
         t.expect_right();  // with 40 keys the first queries see none: NaN
+        t.a.ordered = true;
+        if (t.a.softcap == 0) t.expect_right();
         if (::testing::Test::HasFatalFailure()) return;
       }
   });
@@ -126,9 +130,12 @@ TEST(Attention, MaskedFirstBlockAndNoKeys) {
     for (size_t i = 0; i < t.mask.size(); ++i)
       if (i % 100 < 70) t.mask[i] = -HUGE_VALF;
     t.expect_right();
-    Trial none(1, 1, 1, 2, 0, 16, 16);
-    none.run(ThreadPool::shared());
-    for (float x : none.out) EXPECT_TRUE(std::isnan(x));
+    for (bool ordered : {false, true}) {
+      Trial none(1, 1, 1, 2, 0, 16, 16);
+      none.a.ordered = ordered;
+      none.run(ThreadPool::shared());
+      for (float x : none.out) EXPECT_TRUE(std::isnan(x));
+    }
   });
 }
 
@@ -158,10 +165,12 @@ TEST(Attention, Parts) {
 }
 
 TEST(Attention, ThreadsAndBatchDoNotMatter) {
-  for (size_t parts : {0, 1, 2}) {
+  for (size_t kind : {0, 1, 2, 3}) {
+    const size_t parts = kind % 3;
     ThreadPool one(1), three(3);
     Trial a(3, 2, 2, 150, 150, 64, 64), b(3, 2, 2, 150, 150, 64, 64), c(3, 2, 2, 150, 150, 64, 64);
     a.a.parts = b.a.parts = c.a.parts = parts;
+    a.a.ordered = b.a.ordered = c.a.ordered = kind == 3;
     a.run(one);
     b.run(three);
     EXPECT_EQ(a.out, b.out);

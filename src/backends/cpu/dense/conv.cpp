@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/dense/conv_ordered.h"
 #include "backends/cpu/dense/conv_pack.h"
 #include "backends/cpu/dense/conv_plan.h"
 #include "backends/cpu/dense/depthwise.h"
@@ -194,32 +195,37 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
 }  // namespace
 
 bool conv_supported(const ConvShape& s, Layout input, Layout output) {
-  if (s.algorithm != ConvAlgorithm::direct)
+  if (s.algorithm == ConvAlgorithm::ordered) return ordered_conv_supported(s, input, output);
+  if (s.algorithm == ConvAlgorithm::winograd)
     return is_winograd(s) && input == Layout::blocked && output == Layout::blocked;
   return output == Layout::nchw || s.groups == 1 || is_depthwise(s) ||
          s.out_channels / s.groups % kChannelBlock == 0;
 }
 
 size_t packed_conv_weight_bytes(const ConvShape& shape, Layout input) {
-  if (shape.algorithm != ConvAlgorithm::direct) return packed_winograd_bytes(shape);
+  if (shape.algorithm == ConvAlgorithm::ordered) return packed_ordered_conv_bytes(shape);
+  if (shape.algorithm == ConvAlgorithm::winograd) return packed_winograd_bytes(shape);
   if (is_depthwise(shape)) return packed_depthwise_bytes(shape);
   return ConvPlan(shape, input, false).group_weights * shape.groups * sizeof(float);
 }
 
 void pack_conv_weights(const ConvShape& shape, Layout input, const float* weights, float* packed) {
-  if (shape.algorithm != ConvAlgorithm::direct) return pack_winograd(shape, weights, packed);
+  if (shape.algorithm == ConvAlgorithm::ordered) return pack_ordered_conv(shape, weights, packed);
+  if (shape.algorithm == ConvAlgorithm::winograd) return pack_winograd(shape, weights, packed);
   if (is_depthwise(shape)) return pack_depthwise(shape, weights, packed);
   pack_weights(ConvPlan(shape, input, false), weights, packed);
 }
 
 size_t conv_scratch_bytes(const Conv& conv) {
-  if (conv.shape.algorithm != ConvAlgorithm::direct) return winograd_scratch_bytes(conv);
+  if (conv.shape.algorithm == ConvAlgorithm::ordered) return ordered_conv_scratch_bytes(conv);
+  if (conv.shape.algorithm == ConvAlgorithm::winograd) return winograd_scratch_bytes(conv);
   if (is_depthwise(conv.shape)) return depthwise_scratch_bytes(conv);
   return Scratch(ConvPlan(conv.shape, conv.input_layout, false)).total();
 }
 
 void conv(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
-  if (conv.shape.algorithm != ConvAlgorithm::direct) return winograd(conv, scratch, pool);
+  if (conv.shape.algorithm == ConvAlgorithm::ordered) return ordered_conv(conv, scratch, pool);
+  if (conv.shape.algorithm == ConvAlgorithm::winograd) return winograd(conv, scratch, pool);
   if (is_depthwise(conv.shape)) return depthwise(conv, scratch, pool);
   run_plan(ConvPlan(conv.shape, conv.input_layout, false), conv, scratch, pool);
 }

@@ -27,6 +27,7 @@ enum class Layout : uint8_t { nchw, blocked };
 enum class ConvAlgorithm : uint8_t {
   direct,    // sums in the order of the definition
   winograd,  // 3x3, stride 1, one group, blocked: 4x4 outputs from 6x6 products (4 times fewer)
+  ordered,   // one spatial axis, one group, nchw: sums in the order of ONNX Runtime
 };
 
 struct ConvShape {
@@ -52,8 +53,8 @@ constexpr size_t conv_output_size(size_t in, size_t pads, size_t kernel, size_t 
   return in + pads < reach ? 0 : (in + pads - reach) / stride + 1;
 }
 
-// A blocked output of a grouped convolution needs groups of whole blocks; Winograd needs what its
-// algorithm says. Everything else is supported.
+// A blocked output of a grouped convolution needs groups of whole blocks; other algorithms than the
+// direct one need what they say. Everything else is supported.
 bool conv_supported(const ConvShape& shape, Layout input, Layout output);
 
 // Weights come as [out_channels][in_channels / groups][kernel_height][kernel_width]. The packed
@@ -69,8 +70,9 @@ struct Conv {
   const float* packed_weights = nullptr;
   float* output = nullptr;
   Epilogue epilogue;
-  // What rounding took from the bias, out_channels values, or null; where alpha is 1. An error of a
-  // bias is the same for every pixel, and the sums of the layers that follow keep it.
+  // What rounding took from the bias, out_channels values, or null; where alpha is 1, and not of
+  // the ordered algorithm. An error of a bias is the same for every pixel, and the sums of the
+  // layers that follow keep it.
   const float* bias_rest = nullptr;
   // Instead of input and output, each for itself: blocked images of bf16, of depthwise convolutions
   // without a residual.

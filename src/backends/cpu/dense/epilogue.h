@@ -32,6 +32,9 @@ enum class Activation : uint8_t {
   hard_swish,
   softplus,
   exp,
+  // By the formulas of ONNX Runtime, where values are rounded to 8 bits behind them.
+  tanh_ratio,
+  silu_ratio,
 };
 
 inline constexpr float kSixth = 0x1.555554p-3f;

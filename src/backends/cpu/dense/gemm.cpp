@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/dense/ordered.h"
 #include "backends/cpu/dense/row_tiles.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/transpose.h"
@@ -100,6 +101,7 @@ size_t gemm_scratch_bytes(const Gemm& g) {
 
 void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   if (g.m == 0 || g.n == 0) return;
+  if (g.ordered && g.m == 1) return row_by_fours(g.n, g.k, g.a, g.b, g.ldb, g.c);
   const TileKernel kernel = tile_kernel();
   const RowTiles tiles(g.m, kernel.rows);
   const size_t panels = divide_up(g.n, kPanelColumns), depth = padded_depth(g.k);
@@ -147,6 +149,7 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
         tile.taps = &kNoOffset;
         tile.chunks = depth / kChunk;
         tile.last = g.k - (depth - kChunk);
+        if (g.ordered) tile.part = ordered_part(g.n, g.k) / kChunk;
         if (g.packed_b) {
           tile.b = g.packed_b + column * g.k;
           tile.b_stride = panel_width(g.n, panel);

@@ -5,8 +5,8 @@
 // The format is the same for every CPU level, so weights are packed once, when compiling.
 //
 // Every element is one chain of fused multiply-adds over k = 0, 1, 2, ...: its bits depend neither
-// on m, n, the number of threads nor on whether B came packed. (SSE4 has no fused operation; a
-// level agrees with itself.)
+// on m, n, the number of threads nor on whether B came packed (unless the product is `ordered`).
+// (SSE4 has no fused operation; a level agrees with itself.)
 //
 // All pointers are borrowed. Nothing allocates: scratch comes from the caller, 64-byte aligned, as
 // large as ..._scratch_bytes() says, and its contents mean nothing before and after. C overlaps
@@ -34,6 +34,9 @@ struct Gemm {
   float* c = nullptr;  // m x n, rows `ldc` floats apart
   size_t ldc = 0;
   Epilogue epilogue;
+  // Sums in the order of ONNX Runtime (ordered.h): for a plain B that is not transposed, without an
+  // epilogue.
+  bool ordered = false;
 };
 
 size_t packed_b_bytes(size_t k, size_t n);

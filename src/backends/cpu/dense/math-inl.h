@@ -1,7 +1,9 @@
 // Elementary functions on vectors of f32, for the code of one CPU level.
 //
 // Largest errors over all of f32, measured by math_test.cpp on every level: exp 1.5 ulp, log 2 ulp,
-// tanh 3 ulp, erf 3 ulp, sigmoid 3 ulp. NaN gives NaN, overflow gives infinity, underflow is
+// tanh 3 ulp, erf 3 ulp, sigmoid 3 ulp. With fused operations exp and erf are within 1 ulp, and
+// they, gelu_erf and the functions called `..._ratio` and `..._quarter` have the bits of ONNX
+// Runtime's (see docs/quantize.md). NaN gives NaN, overflow gives infinity, underflow is
 // gradual. Included once a level; never include it outside a file compiled by foreach_target.
 #if defined(HOLOGRAM_DENSE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HOLOGRAM_DENSE_MATH_INL_H_
@@ -44,8 +46,25 @@ HWY_INLINE V power_of_two(D d, V n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127))));
 }
 
+// exp of r in [-log(2) / 2, log(2) / 2].
+struct ExpNearZero {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V r) {
+    return horner(d, r, 1.0f, 1.0f, 0x1.fffff6p-2f, 0x1.555450p-3f, 0x1.555b5ap-5f, 0x1.125edcp-7f,
+                  0x1.694000p-10f);
+  }
+};
+// The same for erf, whose results have the bits of the reference with these.
+struct ExpNearZeroOfErf {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V r) {
+    return horner(d, r, 1.0f, 1.0f, 4.99999851e-1f, 1.66664466e-1f, 4.16689515e-2f, 8.37550033e-3f,
+                  1.38319808e-3f);
+  }
+};
+
 // exp without the care for subnormal results and infinity: x in [-87, 88].
-template <class D, class V>
+template <class Near = ExpNearZero, class D, class V>
 HWY_INLINE V exp_in_range(D d, V x) {
   // x log2(e) + 1.5 * 2^23 + 127: rounded to a whole number n, whose low bits are the exponent of
   // 2^n. Conversions to integers, which care for overflow, take several instructions.
@@ -54,9 +73,7 @@ HWY_INLINE V exp_in_range(D d, V x) {
   const V n = hn::Sub(shifted, magic);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145752f), x);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), r);
-  const V p =
-      horner(d, r, 0.5f, 0.16666666f, 0.041666295f, 0.008333498f, 0.0013944759f, 0.00019790248f);
-  const V value = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
+  const V value = Near::of(d, r);
   const hn::RebindToUnsigned<D> du;
   return hn::Mul(value, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
 }
@@ -77,12 +94,11 @@ HWY_INLINE V exp(D d, V x) {
   // Beyond these the result is 0 or infinity; the scale is applied in two halves so that both
   // subnormal results and the top binade are reached.
   x = clamp(d, x, -104.0f, 89.0f);
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  const V magic = hn::Set(d, 12582912.0f);
+  const V n = hn::Sub(hn::MulAdd(x, hn::Set(d, 1.44269504f), magic), magic);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145752f), x);
   r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), r);
-  const V p =
-      horner(d, r, 0.5f, 0.16666666f, 0.041666295f, 0.008333498f, 0.0013944759f, 0.00019790248f);
-  const V value = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0f));
+  const V value = ExpNearZero::of(d, r);
   const V half = hn::Floor(hn::Mul(n, hn::Set(d, 0.5f)));
   return hn::Mul(hn::Mul(value, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
 }
@@ -163,26 +179,80 @@ HWY_INLINE V tanh(D d, V x) {
   return hn::CopySign(value, x);
 }
 
+// tanh by a quotient of polynomials: 6 ulp, where results are not subnormal.
+template <class D, class V>
+HWY_INLINE V tanh_ratio(D d, V x) {
+  x = clamp(d, x, -9.0f, 9.0f);
+  const V square = hn::Mul(x, x);
+  const V p = horner(d, square, 4.89352455891786e-03f, 6.37261928875436e-04f, 1.48572235717979e-05f,
+                     5.12229709037114e-08f, -8.60467152213735e-11f, 2.00018790482477e-13f,
+                     -2.76076847742355e-16f);
+  const V q = horner(d, square, 4.89352518554385e-03f, 2.26843463243900e-03f, 1.18534705686654e-04f,
+                     1.19825839466702e-06f);
+  return hn::Div(hn::Mul(x, p), q);
+}
+
+// x * sigmoid(x) by a quotient of polynomials: an error of 1e-7 of x, not of the result.
+template <class D, class V>
+HWY_INLINE V silu_ratio(D d, V x) {
+  const V limited = clamp(d, x, -18.0f, 18.0f);
+  const V square = hn::Mul(limited, limited);
+  const V p = horner(d, square, 2.48287947061529e-01f, 8.51377133304701e-03f, 6.08574864600143e-05f,
+                     1.15627324459942e-07f, 4.37031012579801e-11f);
+  const V q = horner(d, square, 9.93151921023180e-01f, 1.16817656904453e-01f, 1.70198817374094e-03f,
+                     6.29106785017040e-06f, 5.76102136993427e-09f, 6.10247389755681e-13f);
+  const V ratio = hn::Div(hn::Mul(limited, p), q);
+  return hn::Mul(x, clamp(d, hn::Add(ratio, hn::Set(d, 0.5f)), 0.0f, 1.0f));
+}
+
+// sin(x), and cos(x) with a shift of 1, for |x| below 10000: 2 ulp of 1. Nothing is fused.
+template <class D, class V>
+HWY_INLINE V sine_quarter(D d, V x, int shift) {
+  const hn::RebindToSigned<D> di;
+  const auto mad = [=](V a, V b, float c)
+                       HWY_ATTR { return hn::Add(hn::Mul(a, b), hn::Set(d, c)); };
+  // |x| = n pi/2 + r, pi/2 in parts with so few bits that n times each is exact.
+  const V magic = hn::Set(d, 12582912.0f);
+  const V shifted = hn::Add(hn::Mul(hn::Abs(x), hn::Set(d, 0.636619746685028076f)), magic);
+  const V n = hn::Sub(shifted, magic);
+  V r = hn::Abs(x);
+  for (const float part :
+       {-1.5703125f, -4.83989715576171875e-4f, 1.62865035235881805e-7f, 5.56443155441677106e-11f})
+    r = hn::Add(hn::Mul(n, hn::Set(d, part)), r);
+  const V square = hn::Mul(r, r);
+  V even = mad(hn::Set(d, 2.43722661252832040e-5f), square, -1.38865201734006405e-3f);
+  even = mad(mad(mad(even, square, 4.1666619479656219e-2f), square, -0.5f), square, 1.0f);
+  V odd = mad(hn::Set(d, -1.95923411408370290e-4f), square, 8.33268736556168517e-3f);
+  odd = hn::Mul(mad(odd, square, -1.66666620398229826e-1f), square);
+  odd = hn::Add(hn::Mul(odd, r), r);
+  const auto quarters = hn::Add(hn::BitCast(di, shifted), hn::Set(di, shift));
+  const auto is_odd = hn::MaskFromVec(hn::BitCast(d, hn::Neg(hn::And(quarters, hn::Set(di, 1)))));
+  V sign = hn::BitCast(d, hn::ShiftLeft<30>(hn::And(quarters, hn::Set(di, 2))));
+  if (shift == 0) sign = hn::Xor(sign, hn::And(x, hn::SignBit(d)));
+  return hn::Xor(hn::IfThenElse(is_odd, even, odd), sign);
+}
+
 template <class D, class V>
 HWY_INLINE V erf(D d, V x) {
-  const V magnitude = hn::Abs(x);
-  const V square = hn::Mul(x, x);
-  const V q = horner(d, square, 0.12837917f, -0.37612638f, 0.11283782f, -0.0268654f, 0.0052209455f,
-                     -0.0008482829f, 0.000112569476f, -9.641515e-06f);
-  const V small = hn::MulAdd(magnitude, q, magnitude);
-  // 1 - exp(log(erfc)); erfc(4) is below half an ulp of 1.
-  const V t = hn::Min(hn::Set(d, 4.0f), magnitude);
-  const V l = horner(d, t, 0.00018804023f, -1.1295785f, -0.6332199f, -0.10841858f, 0.025208257f,
-                     -0.004204562f, 0.00044133636f, -2.168685e-05f);
-  const V large = hn::Sub(hn::Set(d, 1.0f), exp_in_range(d, l));
-  const V value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 1.0f)), small, large);
+  // Beyond 3.925 this is 1 in f32.
+  const V magnitude = hn::Min(hn::Set(d, 3.925f), hn::Abs(x));
+  const V square = hn::Mul(magnitude, magnitude);
+  const V q = horner(d, square, 1.28379151e-1f, -3.76124859e-1f, 1.12818025e-1f, -2.67667342e-2f,
+                     4.99339588e-3f, -5.99104969e-4f);
+  const V small = hn::MulAdd(q, magnitude, magnitude);
+  // 1 - exp(log(erfc)).
+  const V l = horner(d, magnitude, 1.28717512e-1f, 6.34846687e-1f, 1.06777847e-1f, -2.42545605e-2f,
+                     3.88393435e-3f, -3.83208680e-4f, 1.72948930e-5f);
+  const V large = hn::Sub(hn::Set(d, 1.0f), exp_in_range<ExpNearZeroOfErf>(
+                                                d, hn::Neg(hn::MulAdd(l, magnitude, magnitude))));
+  const V value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0.921875f)), large, small);
   return hn::CopySign(value, x);
 }
 
 template <class D, class V>
 HWY_INLINE V gelu_erf(D d, V x) {
   const V half = hn::Mul(x, hn::Set(d, 0.5f));
-  return hn::MulAdd(half, erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+  return hn::Mul(half, hn::Add(erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), hn::Set(d, 1.0f)));
 }
 
 template <class D, class V>
@@ -261,6 +331,10 @@ HWY_INLINE void with_activation(D d, Activation activation, float first, float s
       return f([=](V x) HWY_ATTR { return softplus(d, x); });
     case Activation::exp:
       return f([=](V x) HWY_ATTR { return exp(d, x); });
+    case Activation::tanh_ratio:
+      return f([=](V x) HWY_ATTR { return tanh_ratio(d, x); });
+    case Activation::silu_ratio:
+      return f([=](V x) HWY_ATTR { return silu_ratio(d, x); });
   }
 }
 

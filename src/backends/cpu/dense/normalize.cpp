@@ -42,6 +42,15 @@ HWY_INLINE void map(const float* x, float* y, size_t n, float fill, const F& f) 
   std::copy(rest, rest + (n - i), y + i);
 }
 
+// The sum of all lanes, by halves down to eight, then by neighbours.
+HWY_INLINE float fold_lanes(V v) {
+  HWY_ALIGN float t[std::max<size_t>(kLanes, 8)] = {};
+  hn::Store(v, D(), t);
+  for (size_t half = kLanes / 2; half >= 8; half /= 2)
+    for (size_t i = 0; i < half; ++i) t[i] += t[i + half];
+  return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+}
+
 void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
   const D d;
   const float peak = reduce_run<MaxOf>(x, n);
@@ -54,7 +63,7 @@ void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
   };
   if (!logarithm) {
     map(x, y, n, -HUGE_VALF, weigh);
-    const V scale = hn::Set(d, 1.0f / combine_lanes<SumOf>(d, sums));
+    const V scale = hn::Set(d, 1.0f / fold_lanes(sums));
     map(y, y, n, 0.0f, [&](V v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
     return;
   }
@@ -67,7 +76,7 @@ void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
     std::copy(x + i, x + n, rest);
     weigh(hn::Load(d, rest), i);
   }
-  const V shift = hn::Set(d, std::log(combine_lanes<SumOf>(d, sums)));
+  const V shift = hn::Set(d, std::log(fold_lanes(sums)));
   map(x, y, n, 0.0f, [&](V v, size_t) HWY_ATTR { return hn::Sub(hn::Sub(v, peaks), shift); });
 }
 
@@ -88,12 +97,16 @@ void softmax_vector(bool logarithm, size_t n, size_t inner, size_t count, const 
   };
   V peak = hn::Set(d, -HUGE_VALF);
   for (size_t i = 0; i < n; ++i) peak = MaxOf::combine(peak, load(x + i * inner));
-  V sum = hn::Zero(d);
+  V sums[8];  // folded as fold_lanes does
+  for (V& sum : sums) sum = hn::Zero(d);
   for (size_t i = 0; i < n; ++i) {
     const V e = exp(d, hn::Sub(load(x + i * inner), peak));
-    sum = hn::Add(sum, e);
+    sums[i % 8] = hn::Add(sums[i % 8], e);
     if (!logarithm) store(e, y + i * inner);
   }
+  for (size_t step = 1; step < 8; step *= 2)
+    for (size_t i = 0; i < 8; i += 2 * step) sums[i] = hn::Add(sums[i], sums[i + step]);
+  const V sum = sums[0];
   const V last = logarithm ? log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
   for (size_t i = 0; i < n; ++i) {
     const V v = logarithm ? hn::Sub(hn::Sub(load(x + i * inner), peak), last)
@@ -139,6 +152,79 @@ Moments moments(const float* x, size_t n, float epsilon, bool rms) {
   return {mean, 1.0f / std::sqrt(squares / length + epsilon)};
 }
 
+struct PlainSum {
+  template <class V>
+  static HWY_INLINE V add(V sum, V v) {
+    return hn::Add(sum, v);
+  }
+};
+struct SquareSum {
+  template <class V>
+  static HWY_INLINE V add(V sum, V v) {
+    return hn::Add(sum, hn::Mul(v, v));
+  }
+};
+struct FusedSquareSum {
+  template <class V>
+  static HWY_INLINE V add(V sum, V v) {
+    return hn::MulAdd(v, v, sum);
+  }
+};
+// Sums of x - centre: eight chains, folded to four (to which another four values may be added), to
+// two and to one; the last values follow one by one.
+template <class Op>
+HWY_INLINE float sum_in_eight(const float* x, size_t n, float centre) {
+  const hn::CappedTag<float, 8> d8;
+  const hn::FixedTag<float, 4> d4;
+  using V4 = hn::Vec<decltype(d4)>;
+  constexpr size_t kVectors = 8 / hn::MaxLanes(d8);
+  hn::Vec<decltype(d8)> sums[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d8);
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (size_t v = 0; v < kVectors; ++v)
+      sums[v] =
+          Op::add(sums[v], hn::Sub(hn::LoadU(d8, x + i + 8 / kVectors * v), hn::Set(d8, centre)));
+  HWY_ALIGN float parts[8];
+  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d8, parts + 8 / kVectors * v);
+  V4 four = hn::Add(hn::Load(d4, parts), hn::Load(d4, parts + 4));
+  if (i + 4 <= n) {
+    four = Op::add(four, hn::Sub(hn::LoadU(d4, x + i), hn::Set(d4, centre)));
+    i += 4;
+  }
+  hn::Store(four, d4, parts);
+  V4 sum = hn::Set(d4, (parts[0] + parts[2]) + (parts[1] + parts[3]));
+  for (; i < n; ++i) sum = Op::add(sum, hn::Set(d4, x[i] - centre));
+  return hn::GetLane(sum);
+}
+
+Moments moments_in_order(SumOrder order, const float* x, size_t n, float epsilon) {
+  const auto length = static_cast<float>(n);
+  float sum = 0;
+  if (order == SumOrder::eight) {
+    sum = sum_in_eight<PlainSum>(x, n, 0.0f);
+  } else {
+    size_t i = 0;
+    if (order == SumOrder::fours) {
+      for (; i + 4 <= n; i += 4) sum = (((x[i] + x[i + 1]) + x[i + 2]) + x[i + 3]) + sum;
+      if (i + 2 <= n) {
+        sum = (x[i] + x[i + 1]) + sum;
+        i += 2;
+      }
+    }
+    for (; i < n; ++i) sum += x[i];
+  }
+  const float mean = sum / length;
+  // Four values of an incomplete last eight are squared and added, what is left is fused again.
+  const size_t whole = n / 8 * 8, fours = n / 4 * 4;
+  float squares = sum_in_eight<FusedSquareSum>(x, whole, mean);
+  for (size_t i = whole; i < n; ++i) {
+    const float v = x[i] - mean;
+    squares = i < fours ? squares + v * v : std::fma(v, v, squares);
+  }
+  return {mean, 1.0f / std::sqrt(squares / length + epsilon)};
+}
+
 void norm_row(const RowNorm& norm, size_t row) {
   const D d;
   const size_t n = norm.n;
@@ -153,7 +239,8 @@ void norm_row(const RowNorm& norm, size_t row) {
     for (; i < n; ++i) sum[i] = x[i] + residual[i];
     x = sum;
   }
-  const Moments m = moments(x, n, norm.epsilon, norm.rms);
+  const Moments m = norm.order == SumOrder::tree ? moments(x, n, norm.epsilon, norm.rms)
+                                                 : moments_in_order(norm.order, x, n, norm.epsilon);
   const V mean = hn::Set(d, m.mean), inverse = hn::Set(d, m.inverse);
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -172,7 +259,24 @@ void norm_row(const RowNorm& norm, size_t row) {
   if (norm.inverse_deviation) norm.inverse_deviation[row] = m.inverse;
 }
 
+// In the order of ONNX Runtime: a group is a channel.
+void norm_channel(const GroupNorm& norm, size_t index) {
+  const D d;
+  const size_t n = norm.pixels, channel = index % norm.channels;
+  const float* x = norm.x + index * n;
+  const auto length = static_cast<float>(n);
+  const float mean = sum_in_eight<PlainSum>(x, n, 0.0f) / length;
+  const float squares = sum_in_eight<SquareSum>(x, n, mean);
+  const float inverse = 1.0f / std::sqrt(squares / length + norm.epsilon);
+  const float scale = inverse * (norm.scale ? norm.scale[channel] : 1.0f);
+  const float shift = (norm.bias ? norm.bias[channel] : 0.0f) - mean * scale;
+  const V scales = hn::Set(d, scale), shifts = hn::Set(d, shift);
+  map(x, norm.y + index * n, n, 0.0f,
+      [&](V v, size_t) HWY_ATTR { return hn::Add(hn::Mul(v, scales), shifts); });
+}
+
 void norm_group(const GroupNorm& norm, size_t index) {
+  if (norm.order != SumOrder::tree) return norm_channel(norm, index);
   const D d;
   const size_t channels = norm.channels / norm.groups, group = index % norm.groups;
   const float* x = norm.x + index * channels * norm.pixels;

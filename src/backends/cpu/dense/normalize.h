@@ -15,6 +15,15 @@ namespace hologram::backends::dense {
 void softmax(size_t outer, size_t n, size_t inner, const float* x, float* y, ThreadPool& pool);
 void log_softmax(size_t outer, size_t n, size_t inner, const float* x, float* y, ThreadPool& pool);
 
+// How sums over a row are added: by the level's tree, or in an order of ONNX Runtime, so that what
+// is rounded to 8 bits behind it falls to the same side (docs/quantize.md).
+enum class SumOrder : unsigned char {
+  tree,
+  eight,     // eight chains
+  sequence,  // the mean value by value, the rest as eight: the axis was not the last, of one sample
+  fours,     // the mean by four values at a time: the same, of several samples
+};
+
 // y = (v - mean(v)) / sqrt(variance(v) + epsilon) * scale + bias of each row v; without the mean
 // when `rms`. With a residual, v = x + residual, written to `sum` where that is given.
 struct RowNorm {
@@ -26,6 +35,7 @@ struct RowNorm {
   const float* bias = nullptr;      // n values, or null for 0
   float epsilon = 1e-5f;
   bool rms = false;
+  SumOrder order = SumOrder::tree;  // any other: not rms, and without a bias
   float* y = nullptr;
   float* mean = nullptr;               // a value a row, or null
   float* inverse_deviation = nullptr;  // a value a row, or null
@@ -40,6 +50,7 @@ struct GroupNorm {
   const float* scale = nullptr;
   const float* bias = nullptr;
   float epsilon = 1e-5f;
+  SumOrder order = SumOrder::tree;  // eight: for groups of one channel
   float* y = nullptr;
 };
 void group_norm(const GroupNorm& norm, ThreadPool& pool);

@@ -27,6 +27,8 @@ Result<Activation> activation_named(std::string_view name) {
       {"HardSwish", Activation::hard_swish},
       {"Softplus", Activation::softplus},
       {"Exp", Activation::exp},
+      {"TanhRatio", Activation::tanh_ratio},
+      {"SwishRatio", Activation::silu_ratio},
   };
   for (const auto& [known, activation] : kNames)
     if (known == name) return activation;
@@ -69,6 +71,22 @@ Status fused_activation(KernelContext& c) {
   return {};
 }
 
+// sin(x), or cos(x) for `quarters` of 1, by the formula of ONNX Runtime where angles are small.
+Status fused_sine(KernelContext& c) {
+  using backends::dense::Function;
+  constexpr float kSmall = 10000;  // radians
+  const Tensor& x = c.input(0);
+  HOLOGRAM_TRY(Tensor y, c.output(0, x.dims));
+  const bool cosine = c.integer("quarters") == 1;
+  const float* from = x.as<float>();
+  float* to = y.as<float>();
+  backends::dense::apply(cosine ? Function::cos : Function::sin, from, to,
+                         static_cast<size_t>(x.count()));
+  for (int64_t i = 0; i < x.count(); ++i)
+    if (!(std::abs(from[i]) < kSmall)) to[i] = cosine ? std::cos(from[i]) : std::sin(from[i]);
+  return {};
+}
+
 namespace {
 
 constexpr Kernel kKernels[] = {
@@ -87,6 +105,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.Rotary", fused_rotary},
     {"hologram.RotaryPairs", fused_rotary_pairs},
     {"hologram.Scale", blocked_scale},
+    {"hologram.Sine", fused_sine},
     {"hologram.ToBlocked", to_blocked},
 };
 

@@ -29,6 +29,7 @@ Dims plain_dims(const Dims& blocked, int64_t channels);
 Dims blocked_dims(const Dims& plain);
 
 Status fused_activation(KernelContext& c);
+Status fused_sine(KernelContext& c);
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
 Status fused_conv_integer(KernelContext& c);

@@ -141,8 +141,10 @@ Status fused_attention(KernelContext& c) {
                      .scale = static_cast<float>(c.number("scale", 1)),
                      .causal = c.integer("causal") != 0,
                      .causal_offset = keys - queries,
+                     .ordered = c.integer("ordered") != 0,
                      .parts = static_cast<size_t>(c.integer("parts"))};
-  if (a.parts > 2) return fail(ErrorCode::unsupported, "attention of {} parts", a.parts);
+  if (a.parts > 2 || (a.ordered && a.parts != 0))
+    return fail(ErrorCode::unsupported, "attention of {} parts", a.parts);
   if (c.has_input(3)) HOLOGRAM_CHECK(set_mask(c, a));
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::attention_scratch_bytes(a)));
   dense::attention(a, scratch.data(), c.threads());

@@ -112,7 +112,7 @@ Status fused_conv(KernelContext& c) {
                    .input = x.as<float>(),
                    .output = y.as<float>()};
   const int64_t algorithm = c.integer("algorithm");
-  if (algorithm < 0 || algorithm > 1)
+  if (algorithm < 0 || algorithm > static_cast<int64_t>(dense::ConvAlgorithm::ordered))
     return fail(ErrorCode::unsupported, "convolution algorithm {}", algorithm);
   conv.shape.algorithm = static_cast<dense::ConvAlgorithm>(algorithm);
   if (!dense::conv_supported(conv.shape, conv.input_layout, conv.output_layout))
@@ -121,7 +121,8 @@ Status fused_conv(KernelContext& c) {
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
-  if (c.has_input(2) && c.input(2).count() == 2 * weights[0])
+  if (c.has_input(2) && c.input(2).count() == 2 * weights[0] &&
+      conv.shape.algorithm != dense::ConvAlgorithm::ordered)
     conv.bias_rest = conv.epilogue.bias + weights[0];
   const bool narrow_x = x.dtype == DType::bf16, narrow_y = y.dtype == DType::bf16;
   if ((narrow_x && !blocked_in) || (narrow_y && !blocked_out) ||

@@ -13,6 +13,8 @@
 namespace hologram::kernels {
 namespace {
 
+using backends::dense::SumOrder;
+
 constexpr double kEpsilon = 1e-5f;
 
 struct Moments {
@@ -72,6 +74,16 @@ Result<List<double>> per_channel(KernelContext& c, size_t index, int64_t count, 
   return values;
 }
 
+// `sum_order`, which the pass reference_order sets: 1 eight, 2 that of an axis that was not the
+// last.
+SumOrder sum_order(const KernelContext& c) {
+  const int64_t order = c.integer("sum_order");
+  if (order != 2) return order == 1 ? SumOrder::eight : SumOrder::tree;
+  const Dims& dims = c.input(0).dims;
+  return dims.rank() > 2 && dims.product(0, dims.rank() - 2) > 1 ? SumOrder::fours
+                                                                 : SumOrder::sequence;
+}
+
 // Writes f32 or f64, whatever the tensor is.
 void store(const Tensor& tensor, int64_t index, double value) {
   if (tensor.dtype == DType::f64)
@@ -115,6 +127,7 @@ Status layer_norm(KernelContext& c) {
       !(mean.data && mean.dtype != DType::f32) &&
       !(deviation.data && deviation.dtype != DType::f32)) {
     const auto floats = [&](size_t i) { return c.has_input(i) ? c.input(i).as<float>() : nullptr; };
+    const SumOrder order = rms || c.has_input(2) ? SumOrder::tree : sum_order(c);
     backends::dense::row_norm({.rows = static_cast<size_t>(lines),
                                .n = static_cast<size_t>(n),
                                .x = x.as<float>(),
@@ -122,6 +135,7 @@ Status layer_norm(KernelContext& c) {
                                .bias = rms ? nullptr : floats(2),
                                .epsilon = static_cast<float>(epsilon),
                                .rms = rms,
+                               .order = order,
                                .y = y.as<float>(),
                                .mean = mean.as<float>(),
                                .inverse_deviation = deviation.as<float>()},
@@ -185,6 +199,7 @@ Status group_norm(KernelContext& c, int64_t groups) {
                                  .scale = floats(1),
                                  .bias = floats(2),
                                  .epsilon = static_cast<float>(epsilon),
+                                 .order = per_group == 1 ? sum_order(c) : SumOrder::tree,
                                  .y = y.as<float>()},
                                 c.threads());
     return {};
