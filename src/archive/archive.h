@@ -31,7 +31,7 @@
 
 namespace hologram::archive {
 
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 enum class SectionKind : uint32_t {
   plan = 1,
   constants = 2,

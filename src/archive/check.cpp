@@ -24,20 +24,24 @@ bool is_aligned(const V* vector) {
 
 Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
 
-// Tensors (1), sequences of tensors (2), and optionals of either (3). What is wrong, or nothing: a
-// Status would be made and thrown away for every value.
-const char* wrong_type(const Type* type, int64_t expressions, int most = 3) {
+// Tensors (1), sequences of tensors (2), and optionals of either (3).
+Status check_type(const Type* type, const Model& model, int most = 3) {
   const int kind = type ? type->kind() : 0;
-  if (kind < 1 || kind > most) return "a value without a type";
-  if (kind != 1) return wrong_type(type->element(), expressions, kind - 1);
-  if (!dtype_from_code(type->dtype())) return "an unknown element type";
+  if (kind < 1 || kind > most) return bad("a value without a type");
+  if (kind != 1) return check_type(type->element(), model, kind - 1);
+  if (!dtype_from_code(type->dtype())) return bad("an unknown element type");
   const auto* dims = type->dims();
-  if (length(dims) > kMaxRank) return "too many dimensions";
+  if (length(dims) > kMaxRank) return bad("too many dimensions");
+  if (!is_aligned(dims)) return bad("dimensions that lie askew");
+  const auto expressions = static_cast<int64_t>(length(model.expressions()));
+  const auto texts = static_cast<int64_t>(length(model.texts()));
   for (size_t i = 0; i < length(dims); ++i) {
-    const int64_t expression = dims->Get(i)->expression();
-    if (expression < -1 || expression >= expressions) return "a dimension without its expression";
+    if (dims->Get(i)->expression() < -1 || dims->Get(i)->expression() >= expressions)
+      return bad("a dimension without its expression");
+    if (dims->Get(i)->text() < -1 || dims->Get(i)->text() >= texts)
+      return bad("a dimension without its text");
   }
-  return nullptr;
+  return {};
 }
 
 // Each stands after what it is computed from.
@@ -83,8 +87,8 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
   }
   for (size_t i = 0; i < values; ++i) {
     const Value* value = plan->values()->Get(i);
-    const Type* type = value->type();
-    if (const char* wrong = wrong_type(type, expressions)) return bad(wrong);
+    if (value->type() >= length(model.types())) return bad("a value without a type");
+    const Type* type = model.types()->Get(value->type());
     if (value->elements() < -1 || value->elements() >= expressions)
       return bad("a size without its expression");
     switch (value->storage()) {
@@ -187,7 +191,7 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     for (size_t k = 0; k < length(release); ++k) there[release->Get(k)] = false;
   }
   if (!all_there(plan->outputs())) return bad("an output that nothing made");
-  return check_memory(*plan);
+  return check_memory(*plan, model);
 }
 
 }  // namespace
@@ -222,6 +226,8 @@ Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
     }
   }
   HOLOGRAM_CHECK(check_expressions(model));
+  for (size_t i = 0; i < length(model.types()); ++i)
+    HOLOGRAM_CHECK(check_type(model.types()->Get(i), model));
   return check_plan(model.plan(), model, 0);
 }
 

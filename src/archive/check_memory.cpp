@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,20 +24,21 @@ uint32_t length(const V* vector) {
 
 class Checker {
  public:
-  explicit Checker(const Plan& plan)
+  Checker(const Plan& plan, const Model& model)
       : plan_(plan),
+        model_(model),
         steps_(length(plan.steps())),
-        roots_(length(plan.values())),
-        first_(roots_.size(), kNever),
-        last_(roots_.size()) {}
+        memory_(4 * size_t{length(plan.values())}),
+        roots_(std::span(memory_).first(memory_.size() / 4)),
+        first_(std::span(memory_).subspan(roots_.size(), roots_.size())),
+        last_(std::span(memory_).subspan(2 * roots_.size(), roots_.size())),
+        planned_(std::span(memory_).subspan(3 * roots_.size(), 0)) {
+    std::ranges::fill(first_, kNever);
+  }
 
   Status run() {
     HOLOGRAM_CHECK(find_roots());
     find_lifetimes();
-    // In the order in which they are made.
-    for (uint32_t id = 0; id < roots_.size(); ++id)
-      if (value(id).storage() == Storage::arena && first_[id] != kNever) planned_.push_back(id);
-    std::ranges::stable_sort(planned_, {}, [&](uint32_t id) { return first_[id]; });
     return length(plan_.blocks()) > 0 ? check_blocks() : check_arena();
   }
 
@@ -71,7 +73,12 @@ class Checker {
       for (uint32_t i = 0; i < length(step.subplans()); ++i)
         use(step.subplans()->Get(i)->outer(), at);
       for (uint32_t i = 0; i < length(step.outputs()); ++i)
-        if (step.outputs()->Get(i) < roots_.size()) first_[step.outputs()->Get(i)] = at;
+        if (const uint32_t id = step.outputs()->Get(i); id < roots_.size()) {
+          first_[id] = at;  // no other step makes it
+          if (value(id).storage() != Storage::arena) continue;
+          planned_ = {planned_.data(), planned_.size() + 1};
+          planned_.back() = id;
+        }
     }
     use(plan_.outputs(), steps_);
   }
@@ -103,7 +110,7 @@ class Checker {
     if (axis < 0) axis += rank;
     if (axis < 0 || axis >= rank) return false;
     for (uint32_t i = 0; i < axis; ++i)
-      if (type.dims()->Get(i)->value() != 1) return false;
+      if (type.dims()->Get(i)->text() >= 0 || type.dims()->Get(i)->value() != 1) return false;
     return true;
   }
 
@@ -113,7 +120,7 @@ class Checker {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     const Step& step = *plan_.steps()->Get(first_[id]);
     if (step.kind() != StepKind::kernel || step.kernel()->string_view() != "Concat" ||
-        !is_in_one_piece(step, *value(id).type()))
+        !is_in_one_piece(step, *model_.types()->Get(value(id).type())))
       return ranges;
     uint64_t at = value(id).offset();
     const uint64_t end = at + value(id).size();
@@ -133,12 +140,16 @@ class Checker {
   }
 
   Status check_arena() {
+    if (planned_.empty()) return {};
     std::vector<Extent> alive;  // by offset; they lie apart, and are few at a time
+    alive.reserve(16);
     const auto from = [&](uint64_t offset) {
       return std::ranges::lower_bound(alive, offset, {}, &Extent::begin);
     };
     using Ending = std::pair<uint32_t, uint64_t>;
-    std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;  // last step, offset
+    std::vector<Ending> memory;
+    memory.reserve(planned_.size());
+    std::priority_queue endings(std::greater<>{}, std::move(memory));  // last step, offset
     for (uint32_t id : planned_) {
       for (; !endings.empty() && endings.top().first < first_[id]; endings.pop()) {
         const auto found = from(endings.top().second);
@@ -180,6 +191,7 @@ class Checker {
     };
     std::vector<Block> blocks(length(plan_.blocks()));
     std::vector<uint32_t> order;
+    order.reserve(blocks.size());
     for (uint32_t id : planned_) {
       const auto index = static_cast<uint32_t>(value(id).block());
       Block& block = blocks[index];
@@ -194,6 +206,7 @@ class Checker {
       block.newest = id;
     }
     std::vector<uint32_t> alive;
+    alive.reserve(order.size());
     for (uint32_t index : order) {
       std::erase_if(alive,
                     [&](uint32_t other) { return blocks[other].last < blocks[index].first; });
@@ -210,14 +223,16 @@ class Checker {
 
   static constexpr size_t kMostViews = 4096;
   const Plan& plan_;
+  const Model& model_;
   const uint32_t steps_;
-  std::vector<uint32_t> roots_;
-  std::vector<uint32_t> first_, last_;  // steps that make a value and need it or a view of it
-  std::vector<uint32_t> planned_;
+  std::vector<uint32_t> memory_;      // of the lists below
+  std::span<uint32_t> roots_;         // what a value, if a view, looks at in the end
+  std::span<uint32_t> first_, last_;  // steps that make a value and need it or a view of it
+  std::span<uint32_t> planned_;       // values of the arena, in the order in which they are made
 };
 
 }  // namespace
 
-Status check_memory(const Plan& plan) { return Checker(plan).run(); }
+Status check_memory(const Plan& plan, const Model& model) { return Checker(plan, model).run(); }
 
 }  // namespace hologram::archive

@@ -12,6 +12,6 @@ namespace hologram::archive {
 // - A program of one result may write it over an input that it reads for the last time.
 // - A Concat may have inputs that lie in its result already, each where it would be copied to; they
 //   keep their bytes and may be read on.
-Status check_memory(const Plan& plan);
+Status check_memory(const Plan& plan, const Model& model);
 
 }  // namespace hologram::archive

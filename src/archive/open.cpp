@@ -22,18 +22,30 @@ constexpr size_t kHeadBytes = 16 << 10;
 constexpr size_t kMostHeadBytes = 128 << 10;
 
 // The first bytes of a file, as many as head_size() asks for; fewer where those are too many.
-Result<AlignedBytes> read_head(const OpenFile& file) {
-  AlignedBytes head;
-  for (uint64_t size = std::min(file.size(), kHeadBytes);
-       size > head.size() && size <= kMostHeadBytes;
-       size = head_size({head.bytes(), file.size()})) {
-    HOLOGRAM_TRY(AlignedBytes more, AlignedBytes::allocate(size));
-    if (head.size() > 0) std::memcpy(more.data(), head.data(), head.size());
-    HOLOGRAM_CHECK(file.read(head.size(), more.bytes().subspan(head.size())));
-    head = std::move(more);
+struct Head {
+  std::shared_ptr<std::byte[]> memory;
+  std::span<std::byte> bytes = {};  // at a multiple of kAlignment
+
+  // Half the time of AlignedBytes, whose allocator cuts a larger piece in three.
+  static Head allocate(size_t size) {
+    Head head{std::make_shared_for_overwrite<std::byte[]>(size + kAlignment - 1)};
+    const auto begin = reinterpret_cast<uintptr_t>(head.memory.get());
+    head.bytes = {head.memory.get() + (align_up(begin, kAlignment) - begin), size};
+    return head;
   }
-  return head;
-}
+  static Result<Head> read(const OpenFile& file) {
+    Head head;
+    for (uint64_t size = std::min(file.size(), kHeadBytes);
+         size > head.bytes.size() && size <= kMostHeadBytes;
+         size = head_size({head.bytes, file.size()})) {
+      Head more = allocate(size);
+      std::ranges::copy(head.bytes, more.bytes.begin());
+      HOLOGRAM_CHECK(file.read(head.bytes.size(), more.bytes.subspan(head.bytes.size())));
+      head = std::move(more);
+    }
+    return head;
+  }
+};
 
 }  // namespace
 
@@ -187,11 +199,10 @@ Result<Archive> Archive::open(const std::filesystem::path& path, const OpenOptio
       HOLOGRAM_CHECK(archive.verify());  // all of it has just been read
       return archive;
     }
-    HOLOGRAM_TRY(AlignedBytes head, read_head(file));
-    const FileBytes read{head.bytes(), file.size()};
-    if (head_size(read) <= head.size()) {
-      HOLOGRAM_TRY(Archive archive,
-                   open(read, std::make_shared<AlignedBytes>(std::move(head)), options));
+    HOLOGRAM_TRY(Head head, Head::read(file));
+    const FileBytes read{head.bytes, file.size()};
+    if (head_size(read) <= read.bytes.size()) {
+      HOLOGRAM_TRY(Archive archive, open(read, std::move(head.memory), options));
       archive.unverified_->set_file(std::move(file));
       return archive;
     }

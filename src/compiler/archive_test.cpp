@@ -173,6 +173,7 @@ uint32_t made_by(const ModelT& m, std::string_view kernel) {
   ADD_FAILURE() << "no step " << kernel;
   return 0;
 }
+archive::TypeT& type_of(ModelT& m, uint32_t value) { return *m.types[m.plan->values[value]->type]; }
 size_t step_of(const ModelT& m, std::string_view kernel) {
   for (size_t i = 0; i < m.plan->steps.size(); ++i)
     if (m.plan->steps[i]->kernel == kernel) return i;
@@ -224,13 +225,12 @@ TEST(Archive, RefusesHostilePlans) {
        [](ModelT& m) { m.plan->values[made_by(m, "Reshape")]->source = 4000; }},
       {"an unknown storage",
        [](ModelT& m) { m.plan->values[made_by(m, "Mul")]->storage = static_cast<Storage>(77); }},
-      {"an unknown element type",
-       [](ModelT& m) { m.plan->values[made_by(m, "Mul")]->type->dtype = 250; }},
+      {"an unknown element type", [](ModelT& m) { type_of(m, made_by(m, "Mul")).dtype = 250; }},
+      {"a value without a type", [](ModelT& m) { m.plan->values[0]->type = 5000; }},
+      {"a value without a type", [](ModelT& m) { m.types[0]->kind = 0; }},
+      {"a value without a type", [](ModelT& m) { m.types.clear(); }},
       {"too many dimensions",
-       [](ModelT& m) {
-         for (int i = 0; i < 20; ++i)
-           m.plan->values[0]->type->dims.push_back(std::make_unique<archive::DimT>());
-       }},
+       [](ModelT& m) { type_of(m, 0).dims.resize(20, archive::Dim(1, -1, -1)); }},
       {"a constant of impossible shape",
        [](ModelT& m) {
          m.constants[0]->dims = {int64_t{1} << 40, int64_t{1} << 40};
@@ -252,14 +252,21 @@ TEST(Archive, RefusesHostilePlans) {
       {"an expression of what comes later",
        [](ModelT& m) { m.expressions.emplace_back(0, 100000, 100000, archive::Operation::add); }},
       {"a dimension without its expression",
-       [](ModelT& m) { m.plan->values[0]->type->dims[0]->expression = 5000; }},
+       [](ModelT& m) { type_of(m, 0).dims[0] = archive::Dim(0, -1, 5000); }},
+      {"a dimension without its text",
+       [](ModelT& m) { type_of(m, 0).dims[0] = archive::Dim(0, 5000, -1); }},
+      {"a dimension without its text",
+       [](ModelT& m) { type_of(m, 0).dims[0] = archive::Dim(0, -2, -1); }},
       {"a size without its expression",
        [](ModelT& m) { m.plan->values[made_by(m, "Softmax")]->elements = 5000; }},
       {"a symbol that no input binds", [](ModelT& m) { m.symbols.push_back("lonely"); }},
       {"a constant of another type",
        [](ModelT& m) {
+         m.types.push_back(std::make_unique<archive::TypeT>());
+         m.types.back()->kind = 1;
+         m.types.back()->dtype = 3;
          for (auto& v : m.plan->values)
-           if (v->storage == Storage::constant) v->type->dtype = 3;
+           if (v->storage == Storage::constant) v->type = static_cast<uint32_t>(m.types.size() - 1);
        }},
       {"a capture of nothing", [](ModelT& m) { m.plan->values[0]->storage = Storage::capture; }},
       {"an input that is something else",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "compiler/expressions.h"
 #include "compiler/placement.h"
@@ -19,27 +20,6 @@ using graph::Node;
 using graph::Tensor;
 using graph::ValueId;
 using graph::ValueType;
-
-std::unique_ptr<archive::TypeT> lower_type(const ValueType& type, Expressions& expressions) {
-  auto result = std::make_unique<archive::TypeT>();
-  result->kind = static_cast<uint8_t>(type.kind);
-  result->dtype = static_cast<uint8_t>(type.dtype);
-  if (type.shape) {
-    result->has_shape = true;
-    for (const Dim& dim : *type.shape) {
-      auto d = std::make_unique<archive::DimT>();
-      if (dim.is_symbol()) {
-        d->symbol = dim.symbol();
-        d->expression = expressions.dim(dim);
-      } else {
-        d->value = dim.value();
-      }
-      result->dims.push_back(std::move(d));
-    }
-  }
-  if (type.element) result->element = lower_type(*type.element, expressions);
-  return result;
-}
 
 // Tensors, sequences of tensors, and optionals of either: what an archive has types for.
 bool is_storable(const ValueType& type) {
@@ -108,8 +88,7 @@ class Lowerer {
                     info.name, info.type.to_string());
       auto value = std::make_unique<archive::ValueT>();
       value->name = info.name;
-      value->type = lower_type(info.type.is_known() ? info.type : ValueType::tensor(DType::f32),
-                               expressions_);
+      types_of_[value.get()] = &info.type;
       if (info.constant && used[id]) {
         value->storage = archive::Storage::constant;
         value->constant = add_constant(*info.constant);
@@ -138,11 +117,58 @@ class Lowerer {
         for (const Dim& dim : *type.shape) expressions_.input_dim(dim);
     HOLOGRAM_TRY(result_.model.plan, plan(graph));
     drop_unused_values(*result_.model.plan, {});
+    add_types(*result_.model.plan);
     result_.model.producer = "hologram";
     return {};
   }
 
  private:
+  // The types of the values that are left.
+  void add_types(archive::PlanT& plan) {
+    static const ValueType kUnknown = ValueType::tensor(DType::f32);
+    for (auto& value : plan.values) {
+      const ValueType& type = *types_of_.at(value.get());
+      value->type = add_type(type.is_known() ? type : kUnknown);
+    }
+    for (auto& step : plan.steps)
+      for (auto& sub : step->subplans) add_types(*sub->plan);
+  }
+
+  uint32_t add_type(const ValueType& type) {
+    std::vector<int64_t> key;
+    auto lowered = lower_type(type, key);
+    auto [found, fresh] =
+        types_.try_emplace(std::move(key), static_cast<uint32_t>(result_.model.types.size()));
+    if (fresh) result_.model.types.push_back(std::move(lowered));
+    return found->second;
+  }
+
+  // All that a type is goes into `key` too.
+  std::unique_ptr<archive::TypeT> lower_type(const ValueType& type, std::vector<int64_t>& key) {
+    auto result = std::make_unique<archive::TypeT>();
+    result->kind = static_cast<uint8_t>(type.kind);
+    result->dtype = static_cast<uint8_t>(type.dtype);
+    result->has_shape = type.shape.has_value();
+    key.insert(key.end(), {result->kind, result->dtype, result->has_shape});
+    if (type.shape)
+      for (const Dim& dim : *type.shape) {
+        result->dims.push_back(dim.is_symbol()
+                                   ? archive::Dim(0, add_text(dim.symbol()), expressions_.dim(dim))
+                                   : archive::Dim(dim.value(), -1, -1));
+        const archive::Dim& last = result->dims.back();
+        key.insert(key.end(), {last.value(), last.text(), last.expression()});
+      }
+    if (type.element) result->element = lower_type(*type.element, key);
+    return result;
+  }
+
+  int32_t add_text(const std::string& text) {
+    auto [found, fresh] =
+        texts_.try_emplace(text, static_cast<int32_t>(result_.model.texts.size()));
+    if (fresh) result_.model.texts.push_back(text);
+    return found->second;
+  }
+
   int32_t add_constant(const Tensor& tensor) {
     // The same view is the same constant; equal bytes elsewhere are merged by the writer.
     const auto key = std::tuple(tensor.data, tensor.dtype,
@@ -225,6 +251,9 @@ class Lowerer {
   Expressions expressions_{result_.model};
   std::map<std::tuple<std::byte*, DType, std::vector<int64_t>>, int32_t> seen_;
   std::map<std::vector<std::byte>, int32_t> programs_;
+  std::unordered_map<const archive::ValueT*, const ValueType*> types_of_;  // the graph's
+  std::map<std::vector<int64_t>, uint32_t> types_;
+  std::map<std::string, int32_t> texts_;
 };
 
 }  // namespace

@@ -52,7 +52,8 @@ struct Lives {
 };
 
 // Worked out here from the steps alone.
-Lives lives_of(const archive::PlanT& plan) {
+Lives lives_of(const archive::ModelT& model) {
+  const archive::PlanT& plan = *model.plan;
   const auto steps = static_cast<uint32_t>(plan.steps.size());
   std::vector<uint32_t> first(plan.values.size(), steps), last(plan.values.size(), 0);
   for (uint32_t at = 0; at < steps; ++at) {
@@ -64,11 +65,13 @@ Lives lives_of(const archive::PlanT& plan) {
   Lives lives;
   for (uint32_t id = 0; id < plan.values.size(); ++id) {
     const archive::ValueT& value = *plan.values[id];
-    if (first[id] == steps || value.type->dtype == static_cast<uint8_t>(DType::string)) continue;
+    if (first[id] == steps || model.types[value.type]->dtype == static_cast<uint8_t>(DType::string))
+      continue;
     uint64_t count = 1;
-    for (const auto& dim : value.type->dims) count *= static_cast<uint64_t>(dim->value);
-    lives.lifetimes.push_back(
-        {bytes_for(static_cast<DType>(value.type->dtype), count), first[id], last[id]});
+    for (const auto& dim : model.types[value.type]->dims)
+      count *= static_cast<uint64_t>(dim.value());
+    lives.lifetimes.push_back({bytes_for(static_cast<DType>(model.types[value.type]->dtype), count),
+                               first[id], last[id]});
     lives.values.push_back(&value);
     lives.ids.push_back(id);
   }
@@ -105,7 +108,7 @@ TEST_P(PlacementOfModels, NeedsNoMoreThanTheBestPlanWithoutViewsAndInPlace) {
   auto lowered = lower(*graph);
   ASSERT_TRUE(lowered.has_value()) << lowered.error().to_string();
   const archive::PlanT& plan = *lowered->model.plan;
-  const Lives lives = lives_of(plan);
+  const Lives lives = lives_of(lowered->model);
   const uint64_t best = best_known(lives.lifetimes);
   EXPECT_LE(plan.arena, best);
   RecordProperty("arena", std::to_string(plan.arena));

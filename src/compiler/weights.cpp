@@ -48,13 +48,14 @@ namespace {
 
 // Which operand of a step holds 8-bit weights; -1: none. Where DequantizeLinear was expanded, a
 // pointwise program begins by casting them and makes floats.
-int weight_operand(const archive::PlanT& plan, const archive::StepT& step) {
+int weight_operand(const archive::ModelT& model, const archive::PlanT& plan,
+                   const archive::StepT& step) {
   std::string_view kernel = step.kernel;
   if (kernel.starts_with("hologram.")) kernel.remove_prefix(9);
   if (step.kind == archive::StepKind::control) return -1;
   if (step.kind == archive::StepKind::program) {
     const bool floats = std::ranges::all_of(step.outputs, [&](uint32_t id) {
-      const auto type = static_cast<DType>(plan.values[id]->type->dtype);
+      const auto type = static_cast<DType>(model.types[plan.values[id]->type]->dtype);
       return type == DType::f32 || type == DType::f16 || type == DType::bf16;
     });
     return floats && kernel.starts_with("Cast") ? 0 : -1;
@@ -72,7 +73,7 @@ struct Uses {
   std::set<int32_t> others;              // read by other than a weight operand
 };
 
-void collect(const archive::PlanT& plan, Uses& uses) {
+void collect(const archive::ModelT& model, const archive::PlanT& plan, Uses& uses) {
   const auto constant_of = [&](uint32_t id) {
     const bool constant =
         id < plan.values.size() && plan.values[id]->storage == archive::Storage::constant;
@@ -85,7 +86,7 @@ void collect(const archive::PlanT& plan, Uses& uses) {
   // Rows of codes that are chosen before they become floats.
   std::set<uint32_t> dequantised, otherwise(plan.outputs.begin(), plan.outputs.end());
   for (const auto& step : plan.steps) {
-    const int weight = weight_operand(plan, *step);
+    const int weight = weight_operand(model, plan, *step);
     for (size_t i = 0; i < step->inputs.size(); ++i)
       (static_cast<int>(i) == weight ? dequantised : otherwise).insert(step->inputs[i]);
     for (const auto& sub : step->subplans) otherwise.insert(sub->outer.begin(), sub->outer.end());
@@ -95,13 +96,13 @@ void collect(const archive::PlanT& plan, Uses& uses) {
            dequantised.contains(step.outputs[0]) && !otherwise.contains(step.outputs[0]);
   };
   for (const auto& step : plan.steps) {
-    const int weight = gathers_weights(*step) ? 0 : weight_operand(plan, *step);
+    const int weight = gathers_weights(*step) ? 0 : weight_operand(model, plan, *step);
     for (size_t i = 0; i < step->inputs.size(); ++i)
       if (static_cast<int>(i) != weight) uses.others.insert(constant_of(step->inputs[i]));
     for (const auto& attribute : step->attributes) uses.attributes.insert(attribute->constant);
     for (const auto& sub : step->subplans) {
       for (uint32_t id : sub->outer) uses.others.insert(constant_of(id));
-      collect(*sub->plan, uses);
+      collect(model, *sub->plan, uses);
     }
   }
 }
@@ -138,7 +139,7 @@ bool is_weight(const Tensor& tensor, int32_t index, const Uses& uses, int64_t pl
 
 Result<EncodedWeights> encode_weights(Lowered& lowered, const WeightEncoding& encoding) {
   Uses uses;
-  collect(*lowered.model.plan, uses);
+  collect(lowered.model, *lowered.model.plan, uses);
   const holotensor::Encoder encoder(encoding.encoder);
   std::vector<holotensor::EncodedTensor> encoded;
   std::set<std::string> names;

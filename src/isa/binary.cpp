@@ -18,20 +18,22 @@ constexpr std::array<char, 4> kMagic = {'H', 'I', 'S', 'A'};
   X(mov, 2)                                                                                        \
   X(convert, 3)                                                                                    \
   X(bitcast, 4)                                                                                    \
-  X(param, 5) X(length, 6) X(add, 10) X(sub, 11) X(mul, 12) X(div, 13) X(rem, 14) X(min, 15) X(    \
-      max, 16) X(abs, 17) X(neg, 18) X(mad, 19) X(fma, 20) X(bit_and, 30) X(bit_or, 31)            \
-      X(bit_xor, 32) X(bit_not, 33) X(shl, 34) X(shr, 35) X(eq, 40) X(ne, 41) X(lt, 42) X(le, 43)  \
-          X(gt, 44) X(ge, 45) X(select, 46) X(exp, 60) X(exp2, 61) X(expm1, 62) X(log, 63) X(      \
-              log1p, 64) X(log2, 65) X(log10, 66) X(sqrt, 67) X(rsqrt, 68) X(sin, 69) X(cos, 70)   \
-              X(tan, 71) X(asin, 72) X(acos, 73) X(atan, 74) X(sinh, 75) X(cosh, 76) X(tanh, 77)   \
-                  X(asinh, 78) X(acosh, 79) X(atanh, 80) X(sigmoid, 81) X(erf, 82) X(pow, 83) X(   \
-                      floor, 84) X(ceil, 85) X(round, 86) X(trunc, 87) X(class_of, 110)            \
-                      X(class_mirror, 111) X(class_neighbour, 112) X(thread_id, 120)               \
-                          X(block_id, 121) X(block_size, 122) X(grid_size, 123) X(global_id, 124)  \
-                              X(load, 130) X(store, 131) X(load_shared, 132) X(store_shared, 133)  \
-                                  X(atomic_add, 140) X(atomic_min, 141) X(atomic_max, 142)         \
-                                      X(atomic_exchange, 143) X(atomic_cas, 144) X(                \
-                                          atomic_add_shared, 150) X(atomic_min_shared, 151)        \
+  X(param, 5)                                                                                      \
+  X(length, 6)                                                                                     \
+  X(add, 10) X(sub, 11) X(mul, 12) X(div, 13) X(rem, 14) X(min, 15) X(max, 16) X(abs, 17)          \
+      X(neg, 18) X(mad, 19) X(fma, 20) X(bit_and, 30) X(bit_or, 31) X(bit_xor, 32) X(bit_not, 33)  \
+          X(shl, 34) X(shr, 35) X(eq, 40) X(ne, 41) X(lt, 42) X(le, 43) X(gt, 44) X(ge, 45) X(     \
+              select, 46) X(exp, 60) X(exp2, 61) X(expm1, 62) X(log, 63) X(log1p, 64) X(log2, 65)  \
+              X(log10, 66) X(sqrt, 67) X(rsqrt, 68) X(sin, 69) X(cos, 70) X(tan, 71) X(asin, 72)   \
+                  X(acos, 73) X(atan, 74) X(sinh, 75) X(cosh, 76) X(tanh, 77) X(asinh, 78)         \
+                      X(acosh, 79) X(atanh, 80) X(sigmoid, 81) X(erf, 82) X(pow, 83) X(            \
+                          floor, 84) X(ceil, 85) X(round, 86) X(trunc, 87) X(class_of, 110)        \
+                          X(class_mirror, 111) X(class_neighbour, 112) X(thread_id, 120) X(        \
+                              block_id, 121) X(block_size, 122) X(grid_size, 123)                  \
+                              X(global_id, 124) X(load, 130) X(store, 131) X(load_shared, 132)     \
+                                  X(store_shared, 133) X(atomic_add, 140) X(atomic_min, 141) X(    \
+                                      atomic_max, 142) X(atomic_exchange, 143) X(atomic_cas, 144)  \
+                                      X(atomic_add_shared, 150) X(atomic_min_shared, 151)          \
                                           X(atomic_max_shared, 152) X(atomic_exchange_shared, 153) \
                                               X(atomic_cas_shared, 154) X(barrier, 170)            \
                                                   X(fence, 171) X(group_add, 175)                  \
@@ -106,7 +108,7 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  Result<Program> program() {
+  Status read(Program& program) {
     for (char c : kMagic)
       if (byte("the magic number") != static_cast<uint8_t>(c))
         refuse("offset 0: not a binary program: it does not begin with HISA");
@@ -115,13 +117,12 @@ class Reader {
       return fail(ErrorCode::unsupported,
                   "binary program of version {}; this reader knows version {}", version,
                   kBinaryVersion);
-    Program program;
-    program.name = name();
+    name(program.name);
     parameters(program);
     shared(program);
     program.registers.resize(count("registers", kMaxRegisters, 1));
     for (DType& type : program.registers) type = this->type();
-    program.body.resize(count("instructions", kMaxInstructions, 1));
+    program.body.assign(count("instructions", kMaxInstructions, 1), Instruction());
     for (Instruction& i : program.body) {
       instruction(i);
       if (error_) break;
@@ -129,8 +130,7 @@ class Reader {
     if (!error_ && position_ != bytes_.size())
       refuse("offset {}: {} bytes follow the program", position_, bytes_.size() - position_);
     if (error_) return std::unexpected(*std::move(error_));
-    HOLOGRAM_CHECK(verify(program));
-    return program;
+    return verify(program);
   }
 
  private:
@@ -149,6 +149,16 @@ class Reader {
 
   // A varint in its shortest spelling, at most `largest`. Errors name it by `prefix` and `what`.
   uint64_t number(const char* what, uint64_t largest, const char* prefix = "") {
+    if (position_ < bytes_.size()) {
+      const auto first = static_cast<uint8_t>(bytes_[position_]);
+      if (first < 0x80 && first <= largest) {
+        ++position_;
+        return first;
+      }
+    }
+    return long_number(what, largest, prefix);
+  }
+  [[gnu::noinline]] uint64_t long_number(const char* what, uint64_t largest, const char* prefix) {
     const size_t start = position_;
     uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -180,11 +190,10 @@ class Reader {
     return 0;
   }
 
-  std::string name() {
+  void name(std::string& text) {
     const uint64_t length = count("characters of a name", kMaxNameLength, 1);
-    std::string text(reinterpret_cast<const char*>(bytes_.data()) + position_, length);
+    text.assign(reinterpret_cast<const char*>(bytes_.data()) + position_, length);
     position_ += length;
-    return text;
   }
 
   DType type() {
@@ -199,12 +208,12 @@ class Reader {
   void parameters(Program& program) {
     program.parameters.resize(count("parameters", kMaxParameters, 3));
     for (Parameter& parameter : program.parameters) {
-      parameter.name = name();
+      name(parameter.name);
       const size_t start = position_;
       const uint8_t kind = byte("a parameter");
       if (kind > 3) refuse("offset {}: there is no kind of parameter {}", start, kind);
       parameter.is_array = kind != 0;
-      if (kind != 0) parameter.access = static_cast<Access>(kind);
+      parameter.access = kind != 0 ? static_cast<Access>(kind) : Access::read;
       parameter.type = type();
     }
   }
@@ -212,7 +221,7 @@ class Reader {
   void shared(Program& program) {
     program.shared.resize(count("shared arrays", kMaxSharedArrays, 3));
     for (SharedArray& array : program.shared) {
-      array.name = name();
+      name(array.name);
       array.type = type();
       array.count = static_cast<uint32_t>(number("a shared array's size", 0xffffffff));
     }
@@ -276,6 +285,14 @@ std::vector<std::byte> encode(const Program& program) {
   return out.take();
 }
 
-Result<Program> decode(std::span<const std::byte> bytes) { return Reader(bytes).program(); }
+Status decode(std::span<const std::byte> bytes, Program& program) {
+  return Reader(bytes).read(program);
+}
+
+Result<Program> decode(std::span<const std::byte> bytes) {
+  Program program;
+  HOLOGRAM_CHECK(decode(bytes, program));
+  return program;
+}
 
 }  // namespace hologram::isa

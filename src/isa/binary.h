@@ -34,6 +34,8 @@ std::vector<std::byte> encode(const Program& program);
 // version this reader does not know, verify_error for a program that breaks a rule. Memory and time
 // are proportional to the number of bytes.
 Result<Program> decode(std::span<const std::byte> bytes);
+// The same into a program whose memory is used again; after an error it holds anything.
+Status decode(std::span<const std::byte> bytes, Program& program);
 
 // The stable number of an operation in the binary form, and back.
 uint8_t binary_code(Opcode op);

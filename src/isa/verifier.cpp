@@ -240,16 +240,114 @@ class InstructionCheck {
   const uint16_t fields_;
 };
 
+// ---- the same, for most instructions, as a table of what InstructionCheck asks
+
+// What type a register has: the operation's, the source's, or this one.
+enum class Kind : uint8_t { unused, type, from, boolean, u32, integer };
+
+constexpr Kind kind_of(Instruction i, uint16_t fields, Field field) {
+  if (!(fields & field)) return Kind::unused;
+  i.type = DType::f64;
+  i.from = DType::i8;
+  const std::optional<DType> needs = register_type(i, field);
+  if (!needs) return Kind::integer;
+  if (*needs == i.from) return Kind::from;
+  if (*needs == DType::boolean) return Kind::boolean;
+  return *needs == DType::u32 ? Kind::u32 : Kind::type;
+}
+
+struct Rule {
+  uint16_t fields = 0, types = 0;  // a bit a type that the operation takes
+  Kind dst = Kind::unused, a = Kind::unused, b = Kind::unused, c = Kind::unused;
+  Access access = Access::read;  // load, store: of its array
+};
+
+constexpr std::array<Rule, kOpcodeCount> kRules = [] {
+  std::array<Rule, kOpcodeCount> rules;
+  for (uint8_t op = 0; op < kOpcodeCount; ++op) {
+    const Instruction i{.op = static_cast<Opcode>(op)};
+    const uint16_t fields = fields_of(info(i.op).form);
+    Rule& rule = rules[op];
+    rule = {fields,
+            0,
+            kind_of(i, fields, kFieldDst),
+            kind_of(i, fields, kFieldA),
+            kind_of(i, fields, kFieldB),
+            kind_of(i, fields, kFieldC),
+            i.op == Opcode::store ? Access::write : Access::read};
+    for (unsigned type = 0; type < 16; ++type)
+      if (accepts(i.op, static_cast<DType>(type)))
+        rule.types = static_cast<uint16_t>(rule.types | 1u << type);
+  }
+  return rules;
+}();
+
+// InstructionCheck finds nothing. What this is not sure of is for that to say.
+bool is_plainly_right(const Program& program, const Instruction& i) {
+  const Rule& rule = kRules[static_cast<uint8_t>(i.op)];
+  constexpr uint16_t kPlain = kFieldType | kFieldDst | kFieldA | kFieldB | kFieldC |
+                              kFieldImmediate | kFieldSymbol | kFieldAxis;
+  const auto type = static_cast<unsigned>(i.type);
+  if ((rule.fields & ~kPlain) != 0 || type >= 16 || !(rule.types >> type & 1)) return false;
+  const auto fits = [&](Kind kind, Register r) {
+    if (kind == Kind::unused) return !r.valid();
+    if (r.index >= program.registers.size()) return false;
+    const DType has = program.registers[r.index];
+    return kind == Kind::type      ? has == i.type
+           : kind == Kind::boolean ? has == DType::boolean
+           : kind == Kind::u32     ? has == DType::u32
+                                   : kind == Kind::integer && is_integer(has);
+  };
+  if (!fits(rule.dst, i.dst) || !fits(rule.a, i.a) || !fits(rule.b, i.b) || !fits(rule.c, i.c))
+    return false;
+  if (rule.fields & kFieldSymbol) {
+    if ((i.op != Opcode::load && i.op != Opcode::store) || i.symbol >= program.parameters.size())
+      return false;
+    const Parameter& array = program.parameters[i.symbol];
+    if (!array.is_array || array.type != i.type ||
+        !(static_cast<uint8_t>(array.access) & static_cast<uint8_t>(rule.access)))
+      return false;
+  } else if (i.symbol != Instruction::kNoSymbol) {
+    return false;
+  }
+  if (rule.fields & kFieldAxis ? i.aux > 2 : i.aux != 0) return false;
+  if (!(rule.fields & kFieldImmediate)) return i.immediate == 0 && i.from == Instruction().from;
+  const unsigned bits = i.type == DType::boolean ? 1 : bits_of(i.type);
+  return (bits == 64 || i.immediate >> bits == 0) && i.from == Instruction().from;
+}
+
 // ---- paths: nesting, definite assignment, loop counters
+
+// A set of registers. Most programs have few: those take no allocation.
+class RegisterSet {
+ public:
+  RegisterSet() = default;
+  explicit RegisterSet(size_t registers) { make_room_for(registers); }
+  void make_room_for(size_t registers) { more_.resize(registers / 64); }
+
+  bool has(Register r) const { return word(r.index / 64) >> (r.index % 64) & 1; }
+  void add(Register r) { word(r.index / 64) |= uint64_t{1} << (r.index % 64); }
+  void remove(Register r) { word(r.index / 64) &= ~(uint64_t{1} << (r.index % 64)); }
+  void keep_those_in(const RegisterSet& other) {
+    first_ &= other.first_;
+    for (size_t i = 0; i < more_.size(); ++i) more_[i] &= other.more_[i];
+  }
+
+ private:
+  uint64_t word(size_t index) const { return index == 0 ? first_ : more_[index - 1]; }
+  uint64_t& word(size_t index) { return index == 0 ? first_ : more_[index - 1]; }
+  uint64_t first_ = 0;
+  std::vector<uint64_t> more_;
+};
 
 // What is known at a point of the program. Where nothing arrives, everything holds.
 struct Flow {
   bool reachable = false;
-  std::vector<uint64_t> assigned;
+  RegisterSet assigned;
 
-  bool has(Register r) const { return assigned[r.index / 64] >> (r.index % 64) & 1; }
-  void add(Register r) { assigned[r.index / 64] |= uint64_t{1} << (r.index % 64); }
-  void remove(Register r) { assigned[r.index / 64] &= ~(uint64_t{1} << (r.index % 64)); }
+  bool has(Register r) const { return assigned.has(r); }
+  void add(Register r) { assigned.add(r); }
+  void remove(Register r) { assigned.remove(r); }
   // This point is also reached from `other`.
   void merge(const Flow& other) {
     if (!other.reachable) return;
@@ -257,21 +355,23 @@ struct Flow {
       *this = other;
       return;
     }
-    for (size_t i = 0; i < assigned.size(); ++i) assigned[i] &= other.assigned[i];
+    assigned.keep_those_in(other.assigned);
   }
 };
 
 class PathCheck {
  public:
   explicit PathCheck(const Program& program)
-      : program_(program), is_counter_(program.registers.size(), false) {
+      : program_(program), is_counter_(program.registers.size()) {
     flow_.reachable = true;
-    flow_.assigned.resize(program.registers.size() / 64 + 1);
+    flow_.assigned = RegisterSet(program.registers.size());
   }
 
   Finding run() {
-    for (index_ = 0; index_ < program_.body.size(); ++index_)
+    for (index_ = 0; index_ < program_.body.size(); ++index_) {
+      if (is_plain_step(program_.body[index_])) continue;
       if (auto bad = step(program_.body[index_])) return bad;
+    }
     if (!open_.empty()) return violation(open_.back().begin, "is never closed by an end");
     return std::nullopt;
   }
@@ -286,6 +386,20 @@ class PathCheck {
     Flow exit;         // if: after the then part; loop: at its breaks
   };
 
+  // Nothing is wrong, and where the program goes on is plain; step() does the rest.
+  bool is_plain_step(const Instruction& i) {
+    const Form form = info(i.op).form;
+    if (after_jump_ || form >= Form::if_begin) return false;
+    const uint16_t fields = kRules[static_cast<uint8_t>(i.op)].fields;
+    if (((fields & kFieldA) && !flow_.has(i.a)) || ((fields & kFieldB) && !flow_.has(i.b)) ||
+        ((fields & kFieldC) && !flow_.has(i.c)))
+      return false;
+    if (!(fields & kFieldDst)) return true;
+    if (is_counter_.has(i.dst)) return false;
+    flow_.add(i.dst);
+    return true;
+  }
+
   Finding step(const Instruction& i) {
     const Form form = info(i.op).form;
     if (after_jump_ && form != Form::end && form != Form::if_else)
@@ -296,7 +410,7 @@ class PathCheck {
       if (flow_.reachable && !flow_.has(operand.reg))
         return violation(index_, "%{} may be read before it is assigned", operand.reg.index);
     if (uses(i, kFieldDst)) {
-      if (is_counter_[i.dst.index])
+      if (is_counter_.has(i.dst))
         return violation(index_, "assigns %{}, the counter of a for around it", i.dst.index);
       if (form != Form::for_begin) flow_.add(i.dst);
     }
@@ -323,7 +437,7 @@ class PathCheck {
     if (form == Form::for_begin) {
       flow_.remove(i.dst);  // after the loop the counter has no value
       region.counter = i.dst;
-      is_counter_[i.dst.index] = true;
+      is_counter_.add(i.dst);
     }
     if (form != Form::loop_begin) region.entry = flow_;
     if (form == Form::for_begin) flow_.add(i.dst);
@@ -350,14 +464,14 @@ class PathCheck {
         flow_.merge(region.has_else ? region.exit : region.entry);
         break;
       case Form::for_begin:
-        is_counter_[region.counter.index] = false;
+        is_counter_.remove(region.counter);
         flow_ = std::move(region.entry);  // the body may have run no time at all
         break;
       default:
         flow_ = std::move(region.exit);
         break;
     }
-    if (flow_.assigned.empty()) flow_.assigned.resize(program_.registers.size() / 64 + 1);
+    flow_.assigned.make_room_for(program_.registers.size());  // of a loop that nothing leaves
     open_.pop_back();
     return std::nullopt;
   }
@@ -376,7 +490,7 @@ class PathCheck {
   }
 
   const Program& program_;
-  std::vector<bool> is_counter_;
+  RegisterSet is_counter_;
   std::vector<Region> open_;
   Flow flow_;
   uint32_t index_ = 0;
@@ -410,6 +524,7 @@ std::optional<Violation> find_violation(const Program& program) {
     if (static_cast<uint8_t>(program.body[i].op) >= kOpcodeCount)
       return bad_declaration("instruction {}: there is no operation {}", i,
                              static_cast<int>(program.body[i].op));
+    if (is_plainly_right(program, program.body[i])) continue;
     if (auto bad = InstructionCheck(program, i).run()) return bad;
   }
   if (auto bad = PathCheck(program).run()) return bad;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <filesystem>
 
@@ -111,6 +112,19 @@ TEST(Hash, MatchesThePublishedValues) {
   EXPECT_EQ(hash128({}).high, 0x99AA06D3014798D8u);
   EXPECT_NE(hash64("a"), hash64("b"));
   EXPECT_NE(hash64("a", 1), hash64("a", 2));
+}
+
+// Whichever vectors it is computed by.
+TEST(Hash, IsTheLibrarysForEveryLength) {
+  std::vector<std::byte> bytes((1 << 20) + 1);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 167 >> 3);
+  for (size_t size : {0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 1024, 1025, 13000, 262143,
+                      262144, 262145, 1 << 20}) {
+    const Hash128 hash = hash128(std::span(bytes).subspan(1, size));
+    const XXH128_hash_t expected = XXH3_128bits(bytes.data() + 1, size);
+    EXPECT_EQ(hash.low, expected.low64) << size;
+    EXPECT_EQ(hash.high, expected.high64) << size;
+  }
 }
 
 }  // namespace

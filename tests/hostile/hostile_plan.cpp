@@ -16,11 +16,13 @@ using kernels::Value;
 
 namespace {
 
-std::unique_ptr<archive::ValueT> value_of(const Operand& operand, archive::Storage storage) {
+std::unique_ptr<archive::ValueT> value_of(archive::ModelT& model, const Operand& operand,
+                                          archive::Storage storage) {
   auto value = std::make_unique<archive::ValueT>();
   value->storage = storage;
-  value->type = std::make_unique<archive::TypeT>();
-  archive::TypeT* type = value->type.get();
+  value->type = static_cast<uint32_t>(model.types.size());
+  model.types.push_back(std::make_unique<archive::TypeT>());
+  archive::TypeT* type = model.types.back().get();
   if (operand.form == "seq" || operand.form == "opt") {
     type->kind = operand.form == "seq" ? 2 : 3;
     type->element = std::make_unique<archive::TypeT>();
@@ -40,7 +42,7 @@ Result<runtime::Session> open(const OneStep& from) {
   model.plan = std::make_unique<archive::PlanT>();
   step->kernel = from.kernel;
   const auto add = [&](const Operand& operand, archive::Storage storage) {
-    model.plan->values.push_back(value_of(operand, storage));
+    model.plan->values.push_back(value_of(model, operand, storage));
     return static_cast<uint32_t>(model.plan->values.size() - 1);
   };
   for (const Operand& input : from.inputs) {

@@ -32,18 +32,18 @@ const char* name_of(archive::SectionKind kind) {
   return "other";
 }
 
-std::string type_text(const archive::Type* type) {
+std::string type_text(const archive::Model& model, const archive::Type* type) {
   if (!type) return "unknown";
-  if (type->kind() == 2) return "sequence of " + type_text(type->element());
-  if (type->kind() == 3) return "optional " + type_text(type->element());
+  if (type->kind() == 2) return "sequence of " + type_text(model, type->element());
+  if (type->kind() == 3) return "optional " + type_text(model, type->element());
   std::string result(hologram::name_of(static_cast<DType>(type->dtype())));
   if (!type->has_shape()) return result + " [...]";
   result += " [";
   if (type->dims())
     for (const archive::Dim* dim : *type->dims()) {
       if (result.back() != '[') result += ", ";
-      result += dim->symbol() && dim->symbol()->size() > 0 ? dim->symbol()->str()
-                                                           : std::to_string(dim->value());
+      result += dim->text() < 0 ? std::to_string(dim->value())
+                                : model.texts()->Get(static_cast<uint32_t>(dim->text()))->str();
     }
   return result + "]";
 }
@@ -91,7 +91,7 @@ ordered_json numbers(const flatbuffers::Vector<uint32_t>* ids) {
   return result;
 }
 
-ordered_json plan_of(const archive::Plan& plan) {
+ordered_json plan_of(const archive::Model& model, const archive::Plan& plan) {
   ordered_json result;
   result["name"] = text(plan.name());
   result["arena"] = plan.arena();
@@ -100,7 +100,7 @@ ordered_json plan_of(const archive::Plan& plan) {
   if (plan.values())
     for (const archive::Value* value : *plan.values()) {
       ordered_json entry{{"name", text(value->name())},
-                         {"type", type_text(value->type())},
+                         {"type", type_text(model, model.types()->Get(value->type()))},
                          {"storage", archive::EnumNameStorage(value->storage())}};
       if (value->storage() == archive::Storage::constant) entry["constant"] = value->constant();
       if (value->storage() == archive::Storage::view) entry["source"] = value->source();
@@ -132,7 +132,7 @@ ordered_json plan_of(const archive::Plan& plan) {
           if (subplan->outer()) captures.insert(subplan->outer()->begin(), subplan->outer()->end());
           if (subplan->plan())
             entry["subplans"].push_back(
-                {{"name", text(subplan->name())}, {"plan", plan_of(*subplan->plan())}});
+                {{"name", text(subplan->name())}, {"plan", plan_of(model, *subplan->plan())}});
         }
       if (!captures.empty()) entry["captures"] = captures;
       steps.push_back(std::move(entry));
@@ -166,7 +166,7 @@ ordered_json describe(const archive::Archive& archive, const std::string& file) 
   for (const archive::Section& section : archive.sections())
     sections.push_back(
         {{"kind", name_of(section.kind)}, {"offset", section.offset}, {"size", section.size}});
-  const ordered_json plan = plan_of(*model.plan());
+  const ordered_json plan = plan_of(model, *model.plan());
   document["inputs"] = ports(plan, "inputs", nullptr);
   document["outputs"] = ports(plan, "outputs", model.plan()->output_names());
   ordered_json& constants = document["constants"] = ordered_json::array();

@@ -9,16 +9,17 @@
 namespace hologram::runtime {
 namespace {
 
-PortInfo port(const archive::Type* type, std::string_view name) {
-  PortInfo info{std::string(name), static_cast<PortInfo::Kind>(type->kind()),
-                static_type(*type).dtype, std::nullopt};
-  if (!type->has_shape()) return info;
+PortInfo port(const archive::Model& model, const archive::Value& value, std::string_view name) {
+  const archive::Type& type = *model.types()->Get(value.type());
+  PortInfo info{std::string(name), static_cast<PortInfo::Kind>(type.kind()),
+                static_type(type).dtype, std::nullopt};
+  if (!type.has_shape()) return info;
   std::vector<Dim> dims;
-  dims.reserve(type->dims() ? type->dims()->size() : 0);
-  if (type->dims())
-    for (const archive::Dim* dim : *type->dims()) {
-      if (dim->symbol() && dim->symbol()->size() > 0)
-        dims.emplace_back(dim->symbol()->str());
+  dims.reserve(type.dims() ? type.dims()->size() : 0);
+  if (type.dims())
+    for (const archive::Dim* dim : *type.dims()) {
+      if (dim->text() >= 0)
+        dims.emplace_back(model.texts()->Get(static_cast<uint32_t>(dim->text()))->str());
       else
         dims.emplace_back(dim->value());
     }
@@ -26,14 +27,13 @@ PortInfo port(const archive::Type* type, std::string_view name) {
   return info;
 }
 
-PortDims port_dims(const archive::Type* type) {
+PortDims port_dims(const archive::Model& model, const archive::Value& value) {
+  const archive::Type& type = *model.types()->Get(value.type());
   PortDims dims;
-  if (type->kind() == 1 && type->has_shape() && type->dims()) {
-    dims.reserve(type->dims()->size());
-    for (const archive::Dim* dim : *type->dims()) {
-      const bool number = !dim->symbol() || dim->symbol()->size() == 0;
-      dims.push_back({number ? dim->value() : -1, number ? -1 : dim->expression()});
-    }
+  if (type.kind() == 1 && type.has_shape() && type.dims()) {
+    dims.reserve(type.dims()->size());
+    for (const archive::Dim* dim : *type.dims())
+      dims.push_back(dim->text() < 0 ? PortDim{dim->value(), -1} : PortDim{-1, dim->expression()});
   }
   return dims;
 }
@@ -46,10 +46,15 @@ class Loader {
 
   Status run() {
     const archive::Model& m = model_.archive.model();
+    if (m.types()) {
+      types_.reserve(m.types()->size());
+      for (const archive::Type* type : *m.types()) types_.push_back(static_type(*type));
+    }
     if (m.programs()) {
       model_.programs.reserve(m.programs()->size());
+      isa::Program program;  // its memory is used again
       for (const archive::Program* p : *m.programs()) {
-        HOLOGRAM_TRY(const isa::Program program, isa::decode(std::as_bytes(items(p->code()))));
+        HOLOGRAM_CHECK(isa::decode(std::as_bytes(items(p->code())), program));
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));
         model_.programs.push_back(std::move(pointwise));
       }
@@ -59,7 +64,7 @@ class Loader {
       model_.expressions = {reinterpret_cast<const archive::Expression*>(m.expressions()->Data()),
                             m.expressions()->size()};
     HOLOGRAM_TRY(model_.plan, load(*m.plan()));
-    model_.plan->load_ports();
+    model_.plan->load_ports(m);
     return load_ports(*m.plan());
   }
 
@@ -71,7 +76,7 @@ class Loader {
     plan->values.reserve(count);
     for (uint32_t id = 0; id < count; ++id) {
       const archive::Value* v = from.values()->Get(id);
-      plan->values.push_back({v->storage(), static_type(*v->type()), v->source()});
+      plan->values.push_back({v->storage(), types_[v->type()], v->source()});
       if (v->storage() != archive::Storage::constant) continue;
       const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
       if (tensor >= 0) plan->weights.push_back({id, static_cast<uint32_t>(tensor)});
@@ -95,6 +100,9 @@ class Loader {
     const bool symbolic = from.blocks() && from.blocks()->size() > 0;
     if (!symbolic) plan.fixed.places.resize(plan.values.size());
     plan.fixed.arena = from.arena();
+    if (symbolic)
+      plan.planned.reserve(static_cast<size_t>(
+          std::ranges::count(plan.values, archive::Storage::arena, &LoadedValue::storage)));
     for (uint32_t id = 0; id < plan.values.size(); ++id) {
       if (plan.values[id].storage != archive::Storage::arena) continue;
       const archive::Value* v = from.values()->Get(id);
@@ -133,7 +141,7 @@ class Loader {
     model_.input_dims.reserve(model_.plan->inputs.size());
     model_.output_dims.reserve(model_.plan->outputs.size());
     for (uint32_t id : model_.plan->inputs) {
-      model_.input_dims.push_back(port_dims(from.values()->Get(id)->type()));
+      model_.input_dims.push_back(port_dims(model_.archive.model(), *from.values()->Get(id)));
       for (const PortDim& dim : model_.input_dims.back()) {
         if (dim.expression < 0) continue;
         const archive::Expression& e = model_.expressions[static_cast<size_t>(dim.expression)];
@@ -142,7 +150,7 @@ class Loader {
       }
     }
     for (uint32_t id : model_.plan->outputs)
-      model_.output_dims.push_back(port_dims(from.values()->Get(id)->type()));
+      model_.output_dims.push_back(port_dims(model_.archive.model(), *from.values()->Get(id)));
     if (std::ranges::find(bound, false) != bound.end()) return bad("a symbol that no input binds");
     return {};
   }
@@ -200,22 +208,23 @@ class Loader {
   }
 
   LoadedModel& model_;
+  std::vector<StaticType> types_;  // the model's
 };
 
 }  // namespace
 
-void LoadedPlan::load_ports() {
+void LoadedPlan::load_ports(const archive::Model& model) {
   const auto* names = from->output_names();
   input_ports.reserve(inputs.size());
   for (uint32_t id : inputs) {
     const archive::Value* v = from->values()->Get(id);
-    input_ports.push_back(port(v->type(), text(v->name())));
+    input_ports.push_back(port(model, *v, text(v->name())));
   }
   output_ports.reserve(outputs.size());
   for (uint32_t i = 0; i < outputs.size(); ++i) {
     const archive::Value* v = from->values()->Get(outputs[i]);
     output_ports.push_back(
-        port(v->type(), text(names && i < names->size() ? names->Get(i) : v->name())));
+        port(model, *v, text(names && i < names->size() ? names->Get(i) : v->name())));
   }
 }
 

@@ -98,7 +98,7 @@ struct LoadedPlan {
   std::vector<Planned> planned;  // where laid out for each binding
   std::vector<Ids> blocks;       // the blocks beside each; see plan.fbs
 
-  void load_ports();
+  void load_ports(const archive::Model& model);
 };
 
 // What the plans of one archive share.

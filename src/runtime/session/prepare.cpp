@@ -89,7 +89,7 @@ Status prepare_plan(LoadedPlan& plan, const archive::Archive& archive,
         step.attributes.put(std::move(attribute));
       }
     for (LoadedSubplan& sub : step.subplans) {
-      sub.plan->load_ports();
+      sub.plan->load_ports(archive.model());
       HOLOGRAM_CHECK(prepare_plan(*sub.plan, archive, constants, threads, false));
     }
   }

@@ -54,7 +54,6 @@ struct Mismatch {
   StaticType found = {};
   std::string_view name = {};
 
-  explicit operator bool() const { return kind != none; }
   std::string to_string() const {
     const std::string_view what = output ? "output" : "input";
     switch (kind) {
@@ -77,26 +76,53 @@ struct Mismatch {
   }
 };
 
-// Matches operands with formal ones, inputs first.
+// Matches a step with a signature: its inputs, its outputs, then its attributes. False and why
+// where it does not fit.
 class Matcher {
  public:
-  Mismatch match(std::span<const FormalOperand> formals, std::span<const StaticType> operands,
-                 bool output) {
+  explicit Matcher(Mismatch& why) : why_(why) {}
+
+  bool match(std::span<const FormalOperand> formals, std::span<const StaticType> operands,
+             bool output) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool repeated = !formals.empty() && formals.back().variadic;
       if (i >= formals.size() && !repeated)
-        return {Mismatch::too_many, output, operands.size(), formals.size()};
+        return refuse({Mismatch::too_many, output, operands.size(), formals.size()});
       const FormalOperand& formal = formals[std::min(i, formals.size() - 1)];
       if (operands[i].form == StaticType::kLeftOut) {
-        if (!formal.optional) return {Mismatch::left_out, output, i};
+        if (!formal.optional) return refuse({Mismatch::left_out, output, i});
       } else if (!fits(formal, operands[i])) {
-        return {Mismatch::type, output, i, 0, operands[i]};
+        return refuse({Mismatch::type, output, i, 0, operands[i]});
       }
     }
     // Variadic ones: at least one, where it is not optional.
     for (size_t i = operands.size(); i < formals.size(); ++i)
-      if (!formals[i].optional) return {Mismatch::missing, output, i};
-    return {};
+      if (!formals[i].optional) return refuse({Mismatch::missing, output, i});
+    return true;
+  }
+
+  bool match(std::span<const FormalAttribute> formals, const archive::Step& step) {
+    if (!step.attributes()) return true;
+    auto from = formals.begin();  // most steps have them in the table's order
+    for (const archive::Attribute* attribute : *step.attributes()) {
+      const std::string_view name = text(attribute->name());
+      const auto is_it = [&](const FormalAttribute& formal) { return formal.name == name; };
+      auto formal = std::find_if(from, formals.end(), is_it);
+      if (formal == formals.end()) formal = std::find_if(formals.begin(), from, is_it);
+      // An empty list has no element that tells its kind.
+      const auto is_list = [](uint8_t kind) { return kind >= 3 && kind <= 5; };
+      if (formal == formals.end() || formal->name != name ||
+          (formal->kind != attribute->kind() &&
+           !(is_list(attribute->kind()) && is_list(formal->kind))))
+        return refuse({.kind = Mismatch::attribute, .name = name});
+      from = formal;
+    }
+    return true;
+  }
+
+  bool refuse(const Mismatch& why) {
+    why_ = why;
+    return false;
   }
 
  private:
@@ -105,45 +131,40 @@ class Matcher {
     if (formal.form != 0 && type.form != formal.form) return false;
     if (!(formal.types >> static_cast<unsigned>(type.dtype) & 1)) return false;
     if (formal.variable == 0) return true;
-    if (formal.variable >= bound_.size()) return false;
-    StaticType& bound = bound_[formal.variable];
-    if (bound.form == StaticType::kLeftOut) {
-      bound = type;
+    if (formal.variable >= forms_.size()) return false;
+    uint8_t& form = forms_[formal.variable];
+    DType& dtype = dtypes_[formal.variable];
+    if (!(bound_ >> formal.variable & 1)) {
+      bound_ |= uint32_t{1} << formal.variable;
+      form = type.form;
+      dtype = type.dtype;
       return true;
     }
-    return bound.dtype == type.dtype && (formal.form != 0 || bound.form == type.form);
+    return dtype == type.dtype && (formal.form != 0 || form == type.form);
   }
 
-  std::array<StaticType, 32> bound_;
+  Mismatch& why_;
+  uint32_t bound_ = 0;  // a bit a variable that has a type already; the others' are not set
+  std::array<uint8_t, 32> forms_;
+  std::array<DType, 32> dtypes_;
 };
 
-Mismatch match(const Signature& signature, const archive::Step& step,
-               std::span<const StaticType> inputs, std::span<const StaticType> outputs) {
+bool matches(const Signature& signature, const archive::Step& step,
+             std::span<const StaticType> inputs, std::span<const StaticType> outputs,
+             Mismatch& why) {
   const std::span formals = std::span(kOperands).subspan(signature.operands);
-  Matcher matcher;
-  if (const Mismatch m = matcher.match(formals.first(signature.inputs), inputs, false)) return m;
-  if (const Mismatch m =
-          matcher.match(formals.subspan(signature.inputs, signature.outputs), outputs, true))
-    return m;
+  Matcher matcher(why);
+  if (!matcher.match(formals.first(signature.inputs), inputs, false) ||
+      !matcher.match(formals.subspan(signature.inputs, signature.outputs), outputs, true))
+    return false;
   const auto computes = [](StaticType type) {
     return type.form == StaticType::kLeftOut || (type.is_tensor() && is_compute(type.dtype));
   };
   if (signature.not_computing && std::ranges::all_of(inputs, computes) &&
       std::ranges::all_of(outputs, computes))
-    return {Mismatch::computing};
-  if (!step.attributes()) return {};
-  const std::span attributes =
-      std::span(kAttributes).subspan(signature.attributes, signature.attribute_count);
-  for (const archive::Attribute* attribute : *step.attributes()) {
-    const auto formal =
-        std::ranges::find(attributes, text(attribute->name()), &FormalAttribute::name);
-    // An empty list has no element that tells its kind.
-    const bool lists = attribute->kind() >= 3 && attribute->kind() <= 5;
-    if (formal == attributes.end() ||
-        (formal->kind != attribute->kind() && !(lists && formal->kind >= 3 && formal->kind <= 5)))
-      return {.kind = Mismatch::attribute, .name = text(attribute->name())};
-  }
-  return {};
+    return matcher.refuse({Mismatch::computing});
+  return matcher.match(
+      std::span(kAttributes).subspan(signature.attributes, signature.attribute_count), step);
 }
 
 }  // namespace
@@ -180,7 +201,7 @@ Status check_signature(const archive::Step& step, std::span<const StaticType> in
                 text(step.kernel()));
   Mismatch mismatch;
   for (const Signature& signature : signatures)
-    if (!(mismatch = match(signature, step, inputs, outputs))) return {};
+    if (matches(signature, step, inputs, outputs, mismatch)) return {};
   return fail(ErrorCode::corrupt, "the plan is wrong: {}", mismatch.to_string());
 }
 

@@ -42,29 +42,30 @@ constexpr auto kEveryLane = [] {
 Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
   Pointwise result;
   result.steps_.reserve(program.body.size());
-  result.input_types_.reserve(program.parameters.size());
+  result.types_.reserve(program.parameters.size());
   for (const isa::Parameter& p : program.parameters) {
     if (!p.is_array)
       return fail(ErrorCode::unsupported, "pointwise program with a scalar '{}'", p.name);
     if (p.access == isa::Access::read) {
-      if (!result.output_types_.empty())
+      if (result.output_count() > 0)
         return fail(ErrorCode::unsupported, "pointwise program with an input after an output");
-      result.input_types_.push_back(p.type);
-    } else {
-      result.output_types_.push_back(p.type);
+      ++result.input_count_;
     }
+    result.types_.push_back(p.type);
   }
   // The last use of each register, so that slots can be given to others.
   const size_t registers = program.registers.size();
-  std::vector<uint32_t> scratch(3 * registers);
-  const auto last_use = std::span(scratch).first(registers);
+  std::array<uint32_t, 3 * 64> few;
+  std::vector<uint32_t> many(3 * registers <= few.size() ? 0 : 3 * registers);
+  const auto scratch = many.empty() ? std::span(few).first(3 * registers) : std::span(many);
+  const auto last_use = scratch.first(registers);
   for (uint32_t at = 0; at < program.body.size(); ++at)
     for (Register r : {program.body[at].a, program.body[at].b, program.body[at].c})
       if (r.valid()) last_use[r.index] = at;
-  const auto slot_of = std::span(scratch).subspan(registers, registers);
+  const auto slot_of = scratch.subspan(registers, registers);
   std::ranges::fill(slot_of, Register::kNone);
   // Slots that nothing needs any more, the newest last; no more than there are registers.
-  const auto free_slots = std::span(scratch).subspan(2 * registers);
+  const auto free_slots = scratch.subspan(2 * registers);
   size_t free_count = 0;
   for (uint32_t at = 0; at < program.body.size(); ++at) {
     const Instruction& in = program.body[at];
@@ -84,7 +85,7 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
     if (memory && in.op != Opcode::load && in.op != Opcode::store)
       return fail(ErrorCode::unsupported, "instruction {} in a pointwise program",
                   isa::info(in.op).name);
-    if (in.op == Opcode::load && in.symbol >= result.input_types_.size())
+    if (in.op == Opcode::load && in.symbol >= result.input_count_)
       return fail(ErrorCode::unsupported, "pointwise program that loads an output");
     for (Register r : {memory ? Register() : in.a, in.b, in.c})
       if (r.valid() && slot_of[r.index] == Register::kNone)
@@ -108,11 +109,12 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
   }
   // What is loaded is read where it lies, also after an output was stored over it in place: an
   // output that is an input unchanged needs its own copy.
-  for (const Step& store : result.steps_)
+  for (const Step& store : result.steps_) {
+    if (store.instruction.op != Opcode::store) continue;
     for (Step& load : result.steps_)
-      if (store.instruction.op == Opcode::store && load.instruction.op == Opcode::load &&
-          store.instruction.b == load.instruction.dst)
+      if (load.instruction.op == Opcode::load && store.instruction.b == load.instruction.dst)
         load.copied = true;
+  }
   if (result.slots_ > kMaxSlots)
     return fail(ErrorCode::unsupported, "pointwise program needs {} registers at once; at most {}",
                 result.slots_, kMaxSlots);

@@ -40,10 +40,10 @@ class Pointwise {
   // unsupported when the program is not of the form above.
   static Result<Pointwise> prepare(const isa::Program& program);
 
-  size_t input_count() const { return input_types_.size(); }
-  size_t output_count() const { return output_types_.size(); }
-  DType input_type(size_t index) const { return input_types_[index]; }
-  DType output_type(size_t index) const { return output_types_[index]; }
+  size_t input_count() const { return input_count_; }
+  size_t output_count() const { return types_.size() - input_count_; }
+  DType input_type(size_t index) const { return types_[index]; }
+  DType output_type(size_t index) const { return types_[input_count_ + index]; }
 
   // Adds native code of the program that reads the inputs of `uniform` (bit k: input k) at index 0.
   // It needs no scratch memory and outlives this object.
@@ -75,7 +75,8 @@ class Pointwise {
 
   std::vector<Step> steps_;
   std::vector<Native> native_;
-  std::vector<DType> input_types_, output_types_;
+  std::vector<DType> types_;  // of the inputs, then of the outputs
+  size_t input_count_ = 0;
   uint32_t slots_ = 0;
 };
 
