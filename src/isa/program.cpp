@@ -1,5 +1,7 @@
 #include "isa/program.h"
 
+#include <array>
+
 #include "support/aligned.h"
 
 namespace hologram::isa {
@@ -26,12 +28,18 @@ uint64_t shared_count(const Program& program, uint32_t index, uint64_t dynamic_b
 
 bool is_identifier(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameLength) return false;
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (!letter(name[0])) return false;
+  enum : uint8_t { kNeither, kInside, kAnywhere };
+  static constexpr std::array<uint8_t, 256> kPlaces = [] {
+    std::array<uint8_t, 256> places{};
+    for (int c = '0'; c <= '9'; ++c) places[c] = kInside;
+    places['.'] = kInside;
+    for (int c = 'a'; c <= 'z'; ++c) places[c] = places[c - 'a' + 'A'] = kAnywhere;
+    places['_'] = kAnywhere;
+    return places;
+  }();
+  if (kPlaces[static_cast<uint8_t>(name[0])] != kAnywhere) return false;
   for (char c : name)
-    if (!letter(c) && !(c >= '0' && c <= '9') && c != '.') return false;
+    if (kPlaces[static_cast<uint8_t>(c)] == kNeither) return false;
   return true;
 }
 

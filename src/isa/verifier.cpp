@@ -289,14 +289,14 @@ bool is_plainly_right(const Program& program, const Instruction& i) {
                               kFieldImmediate | kFieldSymbol | kFieldAxis;
   const auto type = static_cast<unsigned>(i.type);
   if ((rule.fields & ~kPlain) != 0 || type >= 16 || !(rule.types >> type & 1)) return false;
+  const DType* registers = program.registers.data();
+  const size_t count = program.registers.size();
+  const DType wanted[] = {DType::f32, i.type, i.from, DType::boolean, DType::u32, DType::f32};
   const auto fits = [&](Kind kind, Register r) {
     if (kind == Kind::unused) return !r.valid();
-    if (r.index >= program.registers.size()) return false;
-    const DType has = program.registers[r.index];
-    return kind == Kind::type      ? has == i.type
-           : kind == Kind::boolean ? has == DType::boolean
-           : kind == Kind::u32     ? has == DType::u32
-                                   : kind == Kind::integer && is_integer(has);
+    if (r.index >= count) return false;
+    return kind == Kind::integer ? is_integer(registers[r.index])
+                                 : registers[r.index] == wanted[static_cast<uint8_t>(kind)];
   };
   if (!fits(rule.dst, i.dst) || !fits(rule.a, i.a) || !fits(rule.b, i.b) || !fits(rule.c, i.c))
     return false;

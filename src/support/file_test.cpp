@@ -90,6 +90,11 @@ TEST_F(FileTest, FailuresSayWhichFileAndWhy) {
   EXPECT_EQ(missing.code(), ErrorCode::not_found);
   EXPECT_NE(missing.message().find("none'"), std::string::npos);
   EXPECT_EQ(read_file(folder_).error().code(), ErrorCode::io_error);
+  EXPECT_EQ(FileMap::open(folder_).error().code(), ErrorCode::io_error);
+  if (const auto folder = OpenFile::open(folder_)) {  // some systems tell where a folder ends
+    std::byte byte;
+    EXPECT_EQ(folder->read(0, std::span(&byte, 1)).error().code(), ErrorCode::io_error);
+  }
   EXPECT_EQ(write_file(folder_ / "no" / "file", std::string_view("x")).error().code(),
             ErrorCode::not_found);
 }

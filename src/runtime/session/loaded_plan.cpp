@@ -64,8 +64,7 @@ class Loader {
       model_.expressions = {reinterpret_cast<const archive::Expression*>(m.expressions()->Data()),
                             m.expressions()->size()};
     HOLOGRAM_TRY(model_.plan, load(*m.plan()));
-    model_.plan->load_ports(m);
-    return load_ports(*m.plan());
+    return check_ports(m);
   }
 
  private:
@@ -136,21 +135,19 @@ class Loader {
     return {};
   }
 
-  Status load_ports(const archive::Plan& from) {
+  // The dimensions of inputs are numbers and symbols, and each symbol is one of them.
+  Status check_ports(const archive::Model& m) {
     std::vector<bool> bound(model_.symbols);
-    model_.input_dims.reserve(model_.plan->inputs.size());
-    model_.output_dims.reserve(model_.plan->outputs.size());
     for (uint32_t id : model_.plan->inputs) {
-      model_.input_dims.push_back(port_dims(model_.archive.model(), *from.values()->Get(id)));
-      for (const PortDim& dim : model_.input_dims.back()) {
-        if (dim.expression < 0) continue;
-        const archive::Expression& e = model_.expressions[static_cast<size_t>(dim.expression)];
+      const archive::Type& type = *m.types()->Get(m.plan()->values()->Get(id)->type());
+      if (type.kind() != 1 || !type.has_shape() || !type.dims()) continue;
+      for (const archive::Dim* dim : *type.dims()) {
+        if (dim->text() < 0 || dim->expression() < 0) continue;
+        const archive::Expression& e = model_.expressions[static_cast<size_t>(dim->expression())];
         if (e.operation() != archive::Operation::symbol) return bad("an input that is computed");
         bound[e.a()] = true;
       }
     }
-    for (uint32_t id : model_.plan->outputs)
-      model_.output_dims.push_back(port_dims(model_.archive.model(), *from.values()->Get(id)));
     if (std::ranges::find(bound, false) != bound.end()) return bad("a symbol that no input binds");
     return {};
   }
@@ -226,6 +223,20 @@ void LoadedPlan::load_ports(const archive::Model& model) {
     output_ports.push_back(
         port(model, *v, text(names && i < names->size() ? names->Get(i) : v->name())));
   }
+}
+
+void LoadedModel::load_ports() {
+  std::call_once(ports_once_, [&] {
+    const archive::Model& m = archive.model();
+    plan->load_ports(m);
+    const auto dims_of = [&](Ids ids) {
+      std::vector<PortDims> dims;
+      for (uint32_t id : ids) dims.push_back(port_dims(m, *m.plan()->values()->Get(id)));
+      return dims;
+    };
+    input_dims = dims_of(plan->inputs);
+    output_dims = dims_of(plan->outputs);
+  });
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(archive::Archive archive) {

@@ -76,7 +76,7 @@ struct LoadedPlan {
   std::vector<LoadedValue> values;
   std::vector<kernels::Value> initial;  // prepared: constants in their places, the rest empty
   Ids inputs, outputs;
-  std::vector<PortInfo> input_ports, output_ports;  // prepared, but for the model's own plan
+  std::vector<PortInfo> input_ports, output_ports;  // prepared, or by LoadedModel::load_ports()
   std::vector<LoadedStep> steps;
   std::vector<DType> output_types;  // of all steps
   uint32_t child_frames = 0;
@@ -110,11 +110,15 @@ struct LoadedModel {
   size_t symbols = 0;
   std::span<const archive::Expression> expressions;
   std::vector<const LoadedPlan*> symbolic_plans;  // laid out for each binding
-  std::vector<PortDims> input_dims, output_dims;  // one a port; empty where the rank is not known
+  // By load_ports(); one a port, empty where the rank is not known.
+  std::vector<PortDims> input_dims, output_dims;
 
   static Result<std::unique_ptr<LoadedModel>> load(archive::Archive archive);
   // Every step fits its kernel, program or body; called by load() (check_step.cpp).
   Status check_step(const LoadedPlan& plan, const LoadedStep& step) const;
+  // What the model takes and makes, in `plan` and the lists of dimensions: by prepare(), or when
+  // first asked for. Safe from any thread.
+  void load_ports();
   // Once; later calls give the same answer. Safe from any thread.
   Status prepare(ThreadPool& threads);
   // Native code of the programs, attached to them where it is trusted: by prepare(), or when first
@@ -122,6 +126,7 @@ struct LoadedModel {
   const backends::CodeMap& code();
 
  private:
+  std::once_flag ports_once_;
   std::once_flag code_once_;
   backends::CodeMap code_;
   std::once_flag once_;

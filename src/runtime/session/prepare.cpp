@@ -105,6 +105,7 @@ const backends::CodeMap& LoadedModel::code() {
 
 Status LoadedModel::prepare(ThreadPool& threads) {
   std::call_once(once_, [&] {
+    load_ports();
     code();
     auto all = constants_of(archive, threads);
     if (!all) {

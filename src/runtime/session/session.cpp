@@ -239,8 +239,14 @@ void Session::use(ThreadPool& threads) { impl_->threads = &threads; }
 void Session::limit_steps(uint64_t steps) { impl_->most_steps = steps; }
 
 bool Session::has_native_code() const { return impl_->model->code().data() != nullptr; }
-std::span<const PortInfo> Session::inputs() const { return impl_->model->plan->input_ports; }
-std::span<const PortInfo> Session::outputs() const { return impl_->model->plan->output_ports; }
+std::span<const PortInfo> Session::inputs() const {
+  impl_->model->load_ports();
+  return impl_->model->plan->input_ports;
+}
+std::span<const PortInfo> Session::outputs() const {
+  impl_->model->load_ports();
+  return impl_->model->plan->output_ports;
+}
 uint64_t Session::bindings_made() const { return impl_->bindings.made(); }
 
 Result<BoundShapes> Session::bind(std::span<const Dims> shapes) const {
