@@ -85,10 +85,14 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
     for (size_t k = 0; k < length(beside); ++k)
       if (beside->Get(k) >= i) return bad("a block beside a later one");
   }
+  // What steps may read: it has been given or made, and not yet let go.
+  std::vector<uint8_t> states(2 * values);
+  const std::span there = std::span(states).first(values), made = std::span(states).last(values);
+  const auto* types = model.types();
   for (size_t i = 0; i < values; ++i) {
     const Value* value = plan->values()->Get(i);
-    if (value->type() >= length(model.types())) return bad("a value without a type");
-    const Type* type = model.types()->Get(value->type());
+    if (value->type() >= length(types)) return bad("a value without a type");
+    const Type* type = types->Get(value->type());
     if (value->elements() < -1 || value->elements() >= expressions)
       return bad("a size without its expression");
     switch (value->storage()) {
@@ -97,6 +101,7 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
         break;
       case Storage::capture:
         if (depth == 0) return bad("a capture of nothing");
+        there[i] = true;
         break;
       case Storage::view: {
         const auto source = static_cast<int64_t>(value->source());
@@ -110,6 +115,7 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
         if (type->kind() != 1 ||
             type->dtype() != model.constants()->Get(value->constant())->dtype())
           return bad("a constant of another type");
+        there[i] = true;
         break;
       case Storage::arena:
         if (type->kind() != 1) return bad("planned memory for what is no tensor");
@@ -130,12 +136,6 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
   const auto missing = [] { return bad("a value that does not exist"); };
   if (!all_exist(plan->inputs(), values, false) || !all_exist(plan->outputs(), values, false))
     return missing();
-  // What steps may read: it has been given or made, and not yet let go.
-  std::vector<uint8_t> there(values), made(values);
-  for (size_t i = 0; i < values; ++i) {
-    const Storage storage = plan->values()->Get(i)->storage();
-    there[i] = storage == Storage::constant || storage == Storage::capture;
-  }
   for (size_t i = 0; i < length(plan->inputs()); ++i) {
     if (plan->values()->Get(plan->inputs()->Get(i))->storage() != Storage::input)
       return bad("an input that is something else");

@@ -53,6 +53,8 @@ class Loader {
     if (m.programs()) {
       model_.programs.reserve(m.programs()->size());
       isa::Program program;  // its memory is used again
+      program.registers.reserve(64);
+      program.body.reserve(64);
       for (const archive::Program* p : *m.programs()) {
         HOLOGRAM_CHECK(isa::decode(std::as_bytes(items(p->code())), program));
         HOLOGRAM_TRY(kernels::Pointwise pointwise, kernels::Pointwise::prepare(program));

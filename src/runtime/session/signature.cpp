@@ -16,9 +16,14 @@ namespace {
 // The first signature of a kernel, by its name: a search among all of them takes as long as the
 // rest of checking a step. Places next to each other are tried until one is empty.
 constexpr uint32_t place_of(std::string_view kernel) {
-  uint32_t hash = 2166136261u;  // FNV-1a
-  for (char c : kernel) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
-  return hash >> 16 ^ hash;
+  // Its first and last characters, and how many there are: where those are equal, so is the place.
+  uint64_t first = 0, last = kernel.size();
+  for (size_t i = 0; i < std::min<size_t>(kernel.size(), 8); ++i) {
+    first = first << 8 | static_cast<uint8_t>(kernel[i]);
+    last = last << 8 ^ static_cast<uint8_t>(kernel[kernel.size() - 1 - i]);
+  }
+  const uint64_t hash = (first ^ last * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+  return static_cast<uint32_t>(hash >> 40);
 }
 constexpr size_t kPlaces = std::bit_ceil(2 * std::size(kSignatures));
 constexpr auto kFirst = [] {

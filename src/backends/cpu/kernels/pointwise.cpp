@@ -59,9 +59,14 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
   std::vector<uint32_t> many(3 * registers <= few.size() ? 0 : 3 * registers);
   const auto scratch = many.empty() ? std::span(few).first(3 * registers) : std::span(many);
   const auto last_use = scratch.first(registers);
-  for (uint32_t at = 0; at < program.body.size(); ++at)
-    for (Register r : {program.body[at].a, program.body[at].b, program.body[at].c})
-      if (r.valid()) last_use[r.index] = at;
+  const auto note_use = [&](Register r, uint32_t at) {
+    if (r.valid()) last_use[r.index] = at;
+  };
+  for (uint32_t at = 0; at < program.body.size(); ++at) {
+    note_use(program.body[at].a, at);
+    note_use(program.body[at].b, at);
+    note_use(program.body[at].c, at);
+  }
   const auto slot_of = scratch.subspan(registers, registers);
   std::ranges::fill(slot_of, Register::kNone);
   // Slots that nothing needs any more, the newest last; no more than there are registers.
@@ -87,24 +92,28 @@ Result<Pointwise> Pointwise::prepare(const isa::Program& program) {
                   isa::info(in.op).name);
     if (in.op == Opcode::load && in.symbol >= result.input_count_)
       return fail(ErrorCode::unsupported, "pointwise program that loads an output");
-    for (Register r : {memory ? Register() : in.a, in.b, in.c})
-      if (r.valid() && slot_of[r.index] == Register::kNone)
-        return fail(ErrorCode::unsupported, "pointwise program that computes with its position");
     auto slot = [&](Register r) { return r.valid() ? slot_of[r.index] : Register::kNone; };
     step.a = memory ? Register::kNone : slot(in.a);  // the address is the element's index
     step.b = slot(in.b);
     step.c = slot(in.c);
+    if ((step.a == Register::kNone && in.a.valid() && !memory) ||
+        (step.b == Register::kNone && in.b.valid()) || (step.c == Register::kNone && in.c.valid()))
+      return fail(ErrorCode::unsupported, "pointwise program that computes with its position");
     if (in.dst.valid()) {
       if (slot_of[in.dst.index] == Register::kNone)
         slot_of[in.dst.index] = free_count > 0 ? free_slots[--free_count] : result.slots_++;
       step.dst = slot_of[in.dst.index];
     }
-    for (Register r : {in.a, in.b, in.c})
-      if (r.valid() && last_use[r.index] == at && slot_of[r.index] != Register::kNone &&
-          !(memory && r == in.a) &&
-          std::ranges::find(free_slots.first(free_count), slot_of[r.index]) ==
-              free_slots.begin() + static_cast<ptrdiff_t>(free_count))
-        free_slots[free_count++] = slot_of[r.index];
+    // Its slot, if nothing reads it after this, is another's.
+    const auto let_go = [&](Register r, uint32_t slot) {
+      if (slot == Register::kNone || last_use[r.index] != at) return;
+      for (uint32_t other : free_slots.first(free_count))
+        if (other == slot) return;
+      free_slots[free_count++] = slot;
+    };
+    let_go(in.a, step.a);
+    let_go(in.b, step.b);
+    let_go(in.c, step.c);
     result.steps_.push_back(step);
   }
   // What is loaded is read where it lies, also after an output was stored over it in place: an
