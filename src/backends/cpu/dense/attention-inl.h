@@ -69,23 +69,19 @@ HWY_INLINE float weigh_row(float* scores, size_t stride, size_t count, float fac
   return scale;
 }
 
-// The same over all keys at once, in the order of ONNX Runtime: sixteen chains, folded by the
-// halves, then by neighbours. The weights are divided by their sum. Chunks are `stride` floats
-// apart.
+// The same over all keys at once, in the order of ONNX Runtime: the sum of a vector of chains, by
+// which the weights are divided. Chunks are `stride` floats apart.
 HWY_INLINE void weigh_row_ordered(float* scores, size_t stride, size_t count, float factor,
                                   const float* mask) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  constexpr size_t kLanes = hn::MaxLanes(d), kVectors = kChunk / kLanes;
-  const auto each = [&](const auto& f) HWY_ATTR {
-    for (size_t j = 0; j < count; j += kChunk)
-      for (size_t v = 0; v < kVectors; ++v)
-        f(scores + j / kChunk * stride + v * kLanes, j + v * kLanes, v);
-  };
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  const size_t padded = (count + kChunk - 1) / kChunk * kChunk;
+  const auto place = [&](size_t j) { return scores + j / kChunk * stride + j % kChunk; };
   V peak = hn::Set(d, -HUGE_VALF);
   HWY_ALIGN float rest[kLanes];
-  each([&](float* at, size_t j, size_t) HWY_ATTR {
-    V s = hn::Mul(hn::Load(d, at), hn::Set(d, factor));
+  for (size_t j = 0; j < padded; j += kLanes) {
+    V s = hn::Mul(hn::Load(d, place(j)), hn::Set(d, factor));
     if (j + kLanes <= count) {
       if (mask) s = hn::Add(s, hn::LoadU(d, mask + j));
     } else {
@@ -96,24 +92,19 @@ HWY_INLINE void weigh_row_ordered(float* scores, size_t stride, size_t count, fl
       s = hn::Add(s, hn::Load(d, rest));  // scores are finite beyond the last key
     }
     peak = hn::Max(peak, s);
-    hn::Store(s, d, at);
-  });
+    hn::Store(s, d, place(j));
+  }
   const V maximum = hn::Set(d, hn::GetLane(hn::MaxOfLanes(d, peak))), floor = hn::Set(d, -87.0f);
-  V sums[kVectors];
-  for (size_t v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
-  each([&](float* at, size_t, size_t v) HWY_ATTR {
-    const V x = hn::Sub(hn::Load(d, at), maximum);
+  V sums = hn::Zero(d);
+  for (size_t j = 0; j < padded; j += kLanes) {
+    const V x = hn::Sub(hn::Load(d, place(j)), maximum);
     const V e = hn::IfThenZeroElse(hn::Lt(x, floor), exp_in_range(d, hn::Max(floor, x)));
-    sums[v] = hn::Add(sums[v], e);
-    hn::Store(e, d, at);
-  });
-  HWY_ALIGN float t[kChunk];
-  for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[v], d, t + v * kLanes);
-  for (size_t i = 0; i < kChunk / 2; ++i) t[i] += t[i + kChunk / 2];
-  const float sum = ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
-  const V inverse = hn::Set(d, 1.0f / sum);
-  each([&](float* at, size_t, size_t)
-           HWY_ATTR { hn::Store(hn::Mul(hn::Load(d, at), inverse), d, at); });
+    sums = hn::Add(sums, e);
+    hn::Store(e, d, place(j));
+  }
+  const V inverse = hn::Set(d, 1.0f / fold_lanes(d, sums));
+  for (size_t j = 0; j < padded; j += kLanes)
+    hn::Store(hn::Mul(hn::Load(d, place(j)), inverse), d, place(j));
 }
 
 HWY_INLINE void scale_row(float* row, size_t count, float scale) {

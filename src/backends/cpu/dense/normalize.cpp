@@ -42,15 +42,6 @@ HWY_INLINE void map(const float* x, float* y, size_t n, float fill, const F& f) 
   std::copy(rest, rest + (n - i), y + i);
 }
 
-// The sum of all lanes, by halves down to eight, then by neighbours.
-HWY_INLINE float fold_lanes(V v) {
-  HWY_ALIGN float t[std::max<size_t>(kLanes, 8)] = {};
-  hn::Store(v, D(), t);
-  for (size_t half = kLanes / 2; half >= 8; half /= 2)
-    for (size_t i = 0; i < half; ++i) t[i] += t[i + half];
-  return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
-}
-
 void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
   const D d;
   const float peak = reduce_run<MaxOf>(x, n);
@@ -63,7 +54,7 @@ void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
   };
   if (!logarithm) {
     map(x, y, n, -HUGE_VALF, weigh);
-    const V scale = hn::Set(d, 1.0f / fold_lanes(sums));
+    const V scale = hn::Set(d, 1.0f / fold_lanes(d, sums));
     map(y, y, n, 0.0f, [&](V v, size_t) HWY_ATTR { return hn::Mul(v, scale); });
     return;
   }
@@ -76,7 +67,7 @@ void softmax_row(bool logarithm, size_t n, const float* x, float* y) {
     std::copy(x + i, x + n, rest);
     weigh(hn::Load(d, rest), i);
   }
-  const V shift = hn::Set(d, std::log(fold_lanes(sums)));
+  const V shift = hn::Set(d, std::log(fold_lanes(d, sums)));
   map(x, y, n, 0.0f, [&](V v, size_t) HWY_ATTR { return hn::Sub(hn::Sub(v, peaks), shift); });
 }
 

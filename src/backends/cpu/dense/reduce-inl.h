@@ -96,6 +96,17 @@ HWY_INLINE float combine_lanes(D d, hn::Vec<D> v) {
   return Op::combine_all(d, v);
 }
 
+// The sum of all lanes as ONNX Runtime has it: by halves down to eight, then by neighbours.
+template <class D>
+HWY_INLINE float fold_lanes(D d, hn::Vec<D> v) {
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  HWY_ALIGN float t[kLanes < 8 ? 8 : kLanes] = {};
+  hn::Store(v, d, t);
+  for (size_t half = kLanes / 2; half >= 8; half /= 2)
+    for (size_t i = 0; i < half; ++i) t[i] += t[i + half];
+  return ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+}
+
 // Reduces f(i), a vector at i < count; lanes beyond count are replaced by the neutral element.
 // Four chains, combined pairwise.
 template <class Op, class D, class F>
