@@ -89,8 +89,10 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
   std::vector<uint8_t> states(2 * values);
   const std::span there = std::span(states).first(values), made = std::span(states).last(values);
   const auto* types = model.types();
+  const auto* all_values = plan->values();
+  const auto* all_constants = model.constants();
   for (size_t i = 0; i < values; ++i) {
-    const Value* value = plan->values()->Get(i);
+    const Value* value = all_values->Get(i);
     if (value->type() >= length(types)) return bad("a value without a type");
     const Type* type = types->Get(value->type());
     if (value->elements() < -1 || value->elements() >= expressions)
@@ -112,8 +114,7 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
       case Storage::constant:
         if (value->constant() < 0 || static_cast<size_t>(value->constant()) >= constants)
           return bad("a constant that does not exist");
-        if (type->kind() != 1 ||
-            type->dtype() != model.constants()->Get(value->constant())->dtype())
+        if (type->kind() != 1 || type->dtype() != all_constants->Get(value->constant())->dtype())
           return bad("a constant of another type");
         there[i] = true;
         break;
@@ -146,8 +147,9 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
       if (ids->Get(i) != kNone && !there[ids->Get(i)]) return false;
     return true;
   };
-  for (size_t i = 0; i < length(plan->steps()); ++i) {
-    const Step* step = plan->steps()->Get(i);
+  const auto* steps = plan->steps();
+  for (size_t i = 0; i < length(steps); ++i) {
+    const Step* step = steps->Get(i);
     if (step->kind() > StepKind::control) return bad("an unknown kind of step");
     const auto *inputs = step->inputs(), *outputs = step->outputs(), *release = step->release();
     if (!all_exist(inputs, values, true) || !all_exist(outputs, values, true) ||
@@ -197,15 +199,16 @@ Status check_plan(const Plan* plan, const Model& model, int depth) {
 }  // namespace
 
 Status check(const Model& model, uint64_t constant_bytes, bool has_weights) {
-  for (size_t i = 0; i < length(model.constants()); ++i) {
-    const Constant* constant = model.constants()->Get(i);
+  const auto* constants = model.constants();
+  for (size_t i = 0; i < length(constants); ++i) {
+    const Constant* constant = constants->Get(i);
     const auto dtype = dtype_from_code(constant->dtype());
-    if (!dtype || length(constant->dims()) > kMaxRank || !is_aligned(constant->dims()))
-      return bad("a malformed constant");
+    const auto* dims = constant->dims();
+    if (!dtype || length(dims) > kMaxRank || !is_aligned(dims)) return bad("a malformed constant");
     uint64_t count = 1;
     bool empty = false;
-    for (size_t k = 0; k < length(constant->dims()); ++k) {
-      const int64_t dim = constant->dims()->Get(k);
+    for (size_t k = 0; k < length(dims); ++k) {
+      const int64_t dim = dims->Get(k);
       // Without elements too the other dimensions are multiplied: for strides.
       empty |= dim == 0;
       if (dim < 0 || __builtin_mul_overflow(count, std::max<uint64_t>(dim, 1), &count) ||

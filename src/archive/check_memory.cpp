@@ -27,6 +27,7 @@ class Checker {
   Checker(const Plan& plan, const Model& model)
       : plan_(plan),
         model_(model),
+        values_(plan.values()),
         steps_(length(plan.steps())),
         memory_(4 * size_t{length(plan.values())}),
         roots_(std::span(memory_).first(memory_.size() / 4)),
@@ -43,7 +44,7 @@ class Checker {
   }
 
  private:
-  const Value& value(uint32_t id) const { return *plan_.values()->Get(id); }
+  const Value& value(uint32_t id) const { return *values_->Get(id); }
 
   // What a view looks at in the end.
   Status find_roots() {
@@ -66,14 +67,16 @@ class Checker {
           last = std::max(last, at);
         }
     };
+    const auto* steps = plan_.steps();
     for (uint32_t at = 0; at < steps_; ++at) {
-      const Step& step = *plan_.steps()->Get(at);
+      const Step& step = *steps->Get(at);
+      const auto* outputs = step.outputs();
       use(step.inputs(), at);
-      use(step.outputs(), at);
+      use(outputs, at);
       for (uint32_t i = 0; i < length(step.subplans()); ++i)
         use(step.subplans()->Get(i)->outer(), at);
-      for (uint32_t i = 0; i < length(step.outputs()); ++i)
-        if (const uint32_t id = step.outputs()->Get(i); id < roots_.size()) {
+      for (uint32_t i = 0; i < length(outputs); ++i)
+        if (const uint32_t id = outputs->Get(i); id < roots_.size()) {
           first_[id] = at;  // no other step makes it
           if (value(id).storage() != Storage::arena) continue;
           planned_ = {planned_.data(), planned_.size() + 1};
@@ -224,6 +227,7 @@ class Checker {
   static constexpr size_t kMostViews = 4096;
   const Plan& plan_;
   const Model& model_;
+  const flatbuffers::Vector<flatbuffers::Offset<Value>>* const values_;
   const uint32_t steps_;
   std::vector<uint32_t> memory_;      // of the lists below
   std::span<uint32_t> roots_;         // what a value, if a view, looks at in the end

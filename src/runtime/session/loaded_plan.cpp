@@ -75,11 +75,13 @@ class Loader {
     plan->from = &from;
     const size_t count = from.values() ? from.values()->size() : 0;
     plan->values.reserve(count);
+    const auto* values = from.values();
+    const auto* constants = model_.archive.model().constants();
     for (uint32_t id = 0; id < count; ++id) {
-      const archive::Value* v = from.values()->Get(id);
+      const archive::Value* v = values->Get(id);
       plan->values.push_back({v->storage(), types_[v->type()], v->source()});
       if (v->storage() != archive::Storage::constant) continue;
-      const int32_t tensor = model_.archive.model().constants()->Get(v->constant())->tensor();
+      const int32_t tensor = constants->Get(static_cast<uint32_t>(v->constant()))->tensor();
       if (tensor >= 0) plan->weights.push_back({id, static_cast<uint32_t>(tensor)});
     }
     load_memory(from, *plan);
