@@ -157,7 +157,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
     HOLOGRAM_TRY(const PrecisionChoice choice,
-                 choose_precision(graph, options.precision, options.widened));
+                 choose_precision(graph, options.precision, options.widened, options.measured));
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
     report.precision_note = describe(choice, options.precision);

@@ -23,9 +23,11 @@ struct CompileOptions {
   // Shapes for inputs by name, in place of the model's own: --shape x=1,3,224,224.
   std::map<std::string, Shape, std::less<>> shapes;
   Precision precision = Precision::f32;
-  // Of `fast` and `bf16`: which of the products that can be narrow, in their order, are one grade
-  // wider; not those beyond its end. compile_within finds them.
-  std::vector<bool> widened = {};
+  // Of `fast` and `bf16`: by how many grades the products that can be narrow, in their order, are
+  // wider (2: f32); not those beyond its end. compile_within finds them.
+  std::vector<uint8_t> widened = {};
+  // Errors are measured, as compile_within does: products may be as narrow as often is enough.
+  bool measured = false;
   // 0..4: what each step prints to standard error. 1: names and times, 3: the graph after each.
   int debug = 0;
   // false: only the steps that make a graph runnable; what the others must not change.

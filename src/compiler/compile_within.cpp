@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 namespace hologram::compiler {
 namespace {
@@ -15,6 +17,81 @@ struct Group {
   double error;  // where only these are narrow
 };
 
+class Search {
+ public:
+  Search(const std::filesystem::path& model, CompileOptions options, double limit,
+         FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of)
+      : model_(model), options_(std::move(options)), limit_(limit), error_of_(error_of) {
+    options_.measured = true;
+    if (!options_.report) options_.report = &report_;
+  }
+
+  Result<Within> run() {
+    HOLOGRAM_CHECK(attempt({}));
+    products_ = options_.report->narrow_steps;
+    if (is_good() || products_ == 0) return std::move(found_);
+    // By one grade; by two where that is not enough even for all of them.
+    uint8_t wider = 1;
+    HOLOGRAM_CHECK(attempt(std::vector<uint8_t>(products_, wider)));
+    if (!is_good()) wider = 2;
+    HOLOGRAM_CHECK(widen_some(wider));
+    return std::move(found_);
+  }
+
+ private:
+  bool is_good() const { return found_.error <= limit_; }  // an error of NaN is not
+
+  Status attempt(std::vector<uint8_t> widened) {
+    found_.widened = widened.size() - static_cast<size_t>(std::ranges::count(widened, uint8_t{0}));
+    options_.widened = std::move(widened);
+    *options_.report = {};
+    HOLOGRAM_TRY(found_.archive, compile_onnx(model_, options_));
+    HOLOGRAM_TRY(found_.error, error_of_(found_.archive));
+    return {};
+  }
+
+  Status widen_some(uint8_t wider) {
+    // Most often what early products round off is enlarged most.
+    for (const size_t eighths : {1, 2, 4}) {
+      HOLOGRAM_CHECK(attempt(std::vector<uint8_t>((products_ * eighths + 7) / 8, wider)));
+      if (is_good()) return {};
+    }
+    std::vector<Group> groups;
+    const size_t count = std::min(products_, kGroups);
+    for (size_t g = 0; g < count; ++g) {
+      groups.push_back({products_ * g / count, products_ * (g + 1) / count, 0});
+      HOLOGRAM_CHECK(attempt(all_but({&groups.back(), 1}, wider)));
+      groups[g].error = std::isnan(found_.error) ? HUGE_VAL : found_.error;
+    }
+    std::ranges::stable_sort(groups, {}, &Group::error);
+    // Errors of independent origin add up by their squares, if nothing enlarges them together.
+    size_t narrow = 0;
+    for (double sum = 0; narrow < count; ++narrow) {
+      sum += groups[narrow].error * groups[narrow].error;
+      if (!(sum <= limit_ * limit_)) break;
+    }
+    for (;; --narrow) {
+      HOLOGRAM_CHECK(attempt(all_but(std::span(groups).first(narrow), wider)));
+      if (is_good() || narrow == 0) return {};
+    }
+  }
+
+  std::vector<uint8_t> all_but(std::span<const Group> narrow, uint8_t wider) const {
+    std::vector<uint8_t> widened(products_, wider);
+    for (const Group& group : narrow)
+      for (size_t i = group.first; i < group.past; ++i) widened[i] = 0;
+    return widened;
+  }
+
+  const std::filesystem::path& model_;
+  CompileOptions options_;
+  const double limit_;
+  FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of_;
+  CompileReport report_;  // where the caller has none
+  size_t products_ = 0;   // that can be narrow
+  Within found_;          // by the last attempt
+};
+
 }  // namespace
 
 double promised_error(Precision precision) {
@@ -24,50 +101,7 @@ double promised_error(Precision precision) {
 Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
                               double limit,
                               FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of) {
-  CompileReport own;
-  if (!options.report) options.report = &own;
-  Within found;
-  const auto attempt = [&]() -> Status {
-    *options.report = {};
-    found.widened =
-        static_cast<size_t>(std::count(options.widened.begin(), options.widened.end(), true));
-    HOLOGRAM_TRY(found.archive, compile_onnx(model, options));
-    HOLOGRAM_TRY(found.error, error_of(found.archive));
-    return {};
-  };
-  HOLOGRAM_CHECK(attempt());
-  const size_t products = options.report->narrow_steps;
-  if (found.error <= limit || products == 0) return found;
-
-  // Most often what early products round off is enlarged most.
-  for (const size_t eighths : {1, 2, 4}) {
-    options.widened.assign((products * eighths + 7) / 8, true);
-    HOLOGRAM_CHECK(attempt());
-    if (found.error <= limit) return found;
-  }
-  std::vector<Group> groups;
-  const size_t count = std::min(products, kGroups);
-  for (size_t g = 0; g < count; ++g) {
-    groups.push_back({products * g / count, products * (g + 1) / count, 0});
-    options.widened.assign(products, true);
-    for (size_t i = groups[g].first; i < groups[g].past; ++i) options.widened[i] = false;
-    HOLOGRAM_CHECK(attempt());
-    groups[g].error = std::isnan(found.error) ? HUGE_VAL : found.error;
-  }
-  std::ranges::stable_sort(groups, {}, &Group::error);
-  // Errors of independent origin add up by their squares, if nothing enlarges them together.
-  size_t narrow = 0;
-  for (double sum = 0; narrow < count; ++narrow) {
-    sum += groups[narrow].error * groups[narrow].error;
-    if (!(sum <= limit * limit)) break;
-  }
-  for (;; --narrow) {
-    options.widened.assign(products, true);
-    for (size_t g = 0; g < narrow; ++g)
-      for (size_t i = groups[g].first; i < groups[g].past; ++i) options.widened[i] = false;
-    HOLOGRAM_CHECK(attempt());
-    if (found.error <= limit || narrow == 0) return found;
-  }
+  return Search(model, std::move(options), limit, error_of).run();
 }
 
 }  // namespace hologram::compiler

@@ -72,7 +72,7 @@ class Packer {
     node.inputs[1] = found->second;
     node.attributes.set("packed", int64_t{1});
     if (node.op == "MatMul" && node.attributes.integer("parts") == 0 &&
-        node.attributes.integer("half") == 0)
+        node.attributes.integer("digits") == 0 && node.attributes.integer("half") == 0)
       products_.push_back(
           {found->second, node.attributes.integer("k"), node.attributes.integer("n")});
     return {};
@@ -212,7 +212,8 @@ class Packer {
     const auto integer = [&](const char* name) { return node.attributes.integer(name); };
     if (node.op == "MatMulInteger") return {2};
     if (node.op == "ConvInteger") return {4, integer("group")};
-    if (node.op == "MatMul") return {0, integer("transposed"), integer("parts"), integer("half")};
+    if (node.op == "MatMul")
+      return {0, integer("transposed"), integer("parts"), integer("half"), integer("digits")};
     std::vector<int64_t> form = {1,
                                  integer("blocked_input"),
                                  integer("parts") != 0 && integer("blocked_output") == 0,
@@ -270,6 +271,11 @@ class Packer {
     const auto k = static_cast<size_t>(node.attributes.integer("k"));
     const auto n = static_cast<size_t>(node.attributes.integer("n"));
     const bool transposed = node.attributes.integer("transposed") != 0;
+    if (node.attributes.integer("digits") != 0) {
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_digits_bytes(k, n), DType::u8));
+      dense::pack_b_digits(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.data);
+      return packed;
+    }
     if (node.attributes.integer("parts") != 0) {
       const dense::Bf16Parts parts = parts_of(node);
       HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bf16_bytes(k, n, parts), DType::bf16));

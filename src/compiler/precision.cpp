@@ -22,6 +22,7 @@ constexpr int64_t kFewTerms = 32;
 constexpr int64_t kLongKernel = 64;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewPixels = 16;
+constexpr int64_t kMostTerms = 65536;         // whose products of digits a sum of 32 bits holds
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 
 bool multiplies(const Node& node) {
@@ -115,44 +116,77 @@ Result<Precision> parse_precision(std::string_view name) {
 }
 
 namespace {
+
+// How the operands of a step that may be narrow are multiplied, from the narrowest.
+enum class Grade { part, f16, digits, two_parts, f32 };
+
+// Of a product by constants digits are the same 16 bits as two parts, but of a row's or column's
+// largest value instead of each: tiles multiply them twice as fast. The terms of a convolution come
+// from many pixels, which have no scale together.
+bool has_digits(const Node& node) {
+  return node.op == "MatMul" && node.attributes.integer("k") <= kMostTerms;
+}
+
+struct Wish {
+  Precision precision;
+  const std::vector<uint8_t>& widened;
+  bool measured;
+};
+
+Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned wider) {
+  if (wish.precision == Precision::f16) return Grade::f16;
+  if (wider > 1) return Grade::f32;
+  const bool digits = wish.measured && has_digits(node);
+  if (wish.precision == Precision::bf16) {
+    if (wider == 0) return Grade::part;
+    // Two parts are three products: they pay in tiles only.
+    if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
+      return Grade::f32;
+    return digits ? Grade::digits : Grade::two_parts;
+  }
+  return digits && wider == 0 ? Grade::digits : Grade::two_parts;
+}
+
 // `step`: how many steps that could be narrow came before.
-PrecisionChoice choose_parts(Graph& graph, Precision precision, const std::vector<bool>& widened,
-                             size_t& step) {
+PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
   PrecisionChoice choice;
-  // Two parts are three products: they pay in tiles only.
-  const bool tiles = dense::has_bf16_tiles();
-  const bool possible = precision != Precision::f32 && (precision != Precision::fast || tiles);
-  bool wider = false;  // the last such step
+  const Precision precision = wish.precision;
+  const bool possible =
+      precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
+  unsigned wider = 0;  // the last such step
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
-      const PrecisionChoice inner = choose_parts(*sub.graph, precision, widened, step);
+      const PrecisionChoice inner = choose_parts(*sub.graph, wish, step);
       choice.narrow += inner.narrow;
       choice.wide += inner.wide;
       choice.widened += inner.widened;
+      choice.digits += inner.digits;
     }
     const bool product = node.domain == "hologram" && multiplies(node);
     const bool narrow = product && possible && has_narrow_kernel(graph, node, precision);
     if (narrow) {
-      wider = precision != Precision::f16 && step < widened.size() && widened[step];
+      wider = precision != Precision::f16 && step < wish.widened.size() ? wish.widened[step] : 0;
       ++step;
     }
-    choice.wide_nodes.push_back(wider);
+    choice.wide_nodes.push_back(wider != 0);
     if (!product) continue;
-    int64_t parts = !narrow ? 0 : precision == Precision::fast ? 2 : 1;
-    if (narrow && wider) {
-      ++choice.widened;
-      parts = parts == 1 && tiles && has_narrow_kernel(graph, node, Precision::fast) ? 2 : 0;
-    }
-    if (parts == 0) {
+    const Grade grade = !narrow ? Grade::f32 : grade_of(graph, node, wish, wider);
+    if (narrow && wider != 0) ++choice.widened;
+    if (grade == Grade::f32) {
       ++choice.wide;
       continue;
     }
     ++choice.narrow;
-    if (precision == Precision::f16) {
+    if (grade == Grade::f16) {
       node.attributes.set("half", int64_t{1});
       continue;
     }
-    node.attributes.set("parts", parts);
+    if (grade == Grade::digits) {
+      node.attributes.set("digits", int64_t{2});
+      ++choice.digits;
+      continue;
+    }
+    node.attributes.set("parts", int64_t{grade == Grade::two_parts ? 2 : 1});
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
   return choice;
@@ -160,11 +194,11 @@ PrecisionChoice choose_parts(Graph& graph, Precision precision, const std::vecto
 }  // namespace
 
 Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision,
-                                         const std::vector<bool>& widened) {
+                                         const std::vector<uint8_t>& widened, bool measured) {
   if (precision == Precision::int8 || precision == Precision::int4)
     return use_weight_codes(graph, precision);
   size_t step = 0;
-  return choose_parts(graph, precision, widened, step);
+  return choose_parts(graph, {precision, widened, measured}, step);
 }
 
 std::string describe(const PrecisionChoice& choice, Precision precision) {
@@ -181,6 +215,7 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
     return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
   std::string text = fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16",
                                  choice.narrow, fast ? "two bf16 parts" : "bf16", choice.wide);
+  if (choice.digits != 0) text += fmt::format("; {} of them integers", choice.digits);
   if (choice.widened != 0) text += fmt::format("; {} of them wider", choice.widened);
   return text;
 }

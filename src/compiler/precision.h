@@ -31,15 +31,21 @@ Result<Precision> parse_precision(std::string_view name);
 // on this machine (Winograd without tiles) or has no such kernel stays f32. Attention takes part
 // where the CPU has instructions for bf16.
 //
-// Step i of those that could be narrow is one grade wider where widened[i] exists and says so: f32
-// in `fast`, two parts in `bf16` (f32 where they would not pay).
+// Where errors are `measured`, products by constants of `fast` get `digits` instead: 16-bit
+// integers of two digits by a scale a row or column (GemmDigits), which tiles multiply twice as
+// fast. They are as good as two parts where the values of a row are alike.
+//
+// Step i of those that could be narrow is widened[i] grades wider where that exists. 1: two parts,
+// or in `bf16` digits or two parts (f32 where they would not pay). 2: f32.
 struct PrecisionChoice {
-  size_t narrow = 0, wide = 0;   // steps that got `parts`, and others that multiply in f32
-  size_t widened = 0;            // steps that are wider than others of their kind
+  size_t narrow = 0,
+         wide = 0;     // steps that got `parts` or `digits`, and others that multiply in f32
+  size_t widened = 0;  // steps that are wider than others of their kind
   std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product
 };
 Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision,
-                                         const std::vector<bool>& widened = {});
+                                         const std::vector<uint8_t>& widened = {},
+                                         bool measured = false);
 
 // "fast: 73 steps as two bf16 parts, 4 in f32"; empty for f32.
 std::string describe(const PrecisionChoice& choice, Precision precision);

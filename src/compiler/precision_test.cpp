@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/dense/gemm_narrow.h"
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
 #include "support/aligned.h"
@@ -54,20 +55,25 @@ Graph network() {
   return g;
 }
 
-std::vector<float> result(Precision precision, size_t* bytes = nullptr, size_t widened = 0) {
-  auto archive =
-      compile(network(), {.precision = precision, .widened = std::vector<bool>(widened, true)});
+std::vector<float> result_of(Graph graph, const kernels::Dims& input, const CompileOptions& options,
+                             size_t* bytes = nullptr) {
+  auto archive = compile(std::move(graph), options);
   EXPECT_TRUE(archive.has_value()) << archive.error().to_string();
   if (bytes) *bytes = archive->size();
   auto owner = std::make_shared<AlignedBytes>(*AlignedBytes::allocate(archive->size()));
   std::ranges::copy(*archive, owner->data());
   auto session = runtime::Session::open(*archive::Archive::open(owner->bytes(), owner));
   EXPECT_TRUE(session.has_value()) << session.error().to_string();
-  const kernels::Value x(random_tensor({1, 32, 15, 13}, 9));
+  const kernels::Value x(random_tensor(input, 9));
   auto y = session->run(std::span(&x, 1));
   EXPECT_TRUE(y.has_value()) << y.error().to_string();
   const Tensor& t = (*y)[0].tensor;
   return {t.as<float>(), t.as<float>() + t.count()};
+}
+
+std::vector<float> result(Precision precision, size_t* bytes = nullptr, uint8_t wider = 0) {
+  return result_of(network(), {1, 32, 15, 13},
+                   {.precision = precision, .widened = std::vector<uint8_t>(100, wider)}, bytes);
 }
 
 double error(const std::vector<float>& a, const std::vector<float>& b) {
@@ -144,25 +150,45 @@ TEST(Precision, TheReportSaysWhatBecameOfIt) {
 }
 
 TEST(Precision, StepsCanBeWider) {
-  const auto report_of = [](const std::vector<bool>& widened) {
+  const auto report_of = [](const std::vector<uint8_t>& widened) {
     CompileReport report;
     EXPECT_TRUE(
         compile(network(), {.precision = Precision::bf16, .widened = widened, .report = &report})
             .has_value());
     return report;
   };
-  const CompileReport none = report_of({}), all = report_of(std::vector<bool>(100, true));
+  const CompileReport none = report_of({}), all = report_of(std::vector<uint8_t>(100, 1));
   EXPECT_EQ(none.precision_note.find("wider"), std::string::npos);
   EXPECT_NE(all.precision_note.find(" of them wider"), std::string::npos);
-  EXPECT_NE(report_of({false, true}).precision_note.find("; 1 of them wider"), std::string::npos);
+  EXPECT_NE(report_of({0, 1}).precision_note.find("; 1 of them wider"), std::string::npos);
   EXPECT_EQ(none.narrow_steps + none.wide_steps, all.narrow_steps + all.wide_steps);
   // Each step that is wider brings the result nearer, until it is that of `fast`, or of f32.
   const std::vector<float> exact = result(Precision::f32);
   const double first = error(result(Precision::bf16), exact);
-  const double last = error(result(Precision::bf16, nullptr, 100), exact);
+  const double last = error(result(Precision::bf16, nullptr, 1), exact);
   EXPECT_GT(first, 1e-4);
   EXPECT_LE(last, 1e-4);
-  EXPECT_EQ(result(Precision::fast, nullptr, 100), exact);
+  EXPECT_EQ(result(Precision::fast, nullptr, 2), exact);
+}
+
+TEST(Precision, MeasuredProductsMayBeIntegers) {
+  const auto run = [](Precision precision, uint8_t wider) {
+    Graph g;
+    const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({50, 200})));
+    const ValueId hidden = g.op("Relu").input(
+        g.op("MatMul").input(x).input(g.add_constant(random_tensor({200, 300}, 1), "a")));
+    g.outputs = {
+        g.op("MatMul").input(hidden).input(g.add_constant(random_tensor({300, 70}, 2), "b"))};
+    g.output_names = {"y"};
+    return result_of(std::move(g), {50, 200},
+                     {.precision = precision, .widened = {wider, wider}, .measured = true});
+  };
+  const std::vector<float> exact = run(Precision::f32, 0);
+  const std::vector<float> digits = run(Precision::fast, 0), parts = run(Precision::fast, 1);
+  EXPECT_LE(error(digits, exact), 5e-5);
+  EXPECT_LE(error(parts, exact), 5e-6);
+  EXPECT_EQ(run(Precision::fast, 2), exact);
+  EXPECT_EQ(digits != parts, backends::dense::has_bf16_tiles());
 }
 
 TEST(Precision, NamesAreKnownOrRefused) {

@@ -214,7 +214,8 @@ void add_dense(OperatorTable& table) {
           epilogue,
       "X:TX, W:P, B:T?, residual:TR? -> Y:TY", float_conv);
   add("MatMul",
-      "k:i, n:i, packed:i, parts:i, half:i, bits:i, group:i, zeros:i, dynamic:i, transposed:i, "
+      "k:i, n:i, packed:i, parts:i, digits:i, half:i, bits:i, group:i, zeros:i, dynamic:i, "
+      "transposed:i, "
       "alpha:f, shape:is" +
           epilogue,
       "A:T, B:P, bias:T?, residual:T?, scales:T?, zeros:T? -> Y:T", matmul);

@@ -1,4 +1,4 @@
-// Matrix products of narrow types: 8-bit integers with zero points, and bf16.
+// Matrix products of narrow types: 8-bit integers with zero points, bf16, and 16-bit integers.
 //
 // Rules of gemm.h hold. Integer sums are exact and the same on every level. bf16 sums are f32; with
 // AMX or AVX512_BF16 they are those of its instruction, otherwise chains of fused multiply-adds.
@@ -88,6 +88,30 @@ void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed
                  Bf16Parts parts = Bf16Parts::one);
 size_t gemm_bf16_scratch_bytes(const GemmBf16& gemm);
 void gemm_bf16(const GemmBf16& gemm, std::byte* scratch, ThreadPool& pool);
+
+// C = epilogue(A * B) with both as 16-bit integers of two 8-bit digits: rows of A by a scale of
+// their own, found at every call, columns of B by one found when packed. The product of two lower
+// digits is left out. An element keeps 15 bits of the largest of its row or column, so that the
+// error of a result is near 2^-16 of the largest terms of its sum: as small as that of two bf16
+// parts where the elements of a row are alike, larger where one is a hundred times the others.
+// Tiles (AMX) multiply twice as many bytes as bf16 at once, and weights take 2 bytes, not 4. A row
+// or column that is not finite makes results NaN.
+struct GemmDigits {
+  size_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;  // m x k, rows `lda` floats apart
+  size_t lda = 0;
+  const std::byte* packed_b = nullptr;  // from pack_b_digits
+  float* c = nullptr;
+  size_t ldc = 0;
+  Epilogue epilogue;
+};
+
+// packed: scales of columns, panels of [k / 64][digit][16][32][4].
+size_t packed_b_digits_bytes(size_t k, size_t n);
+void pack_b_digits(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
+                   std::byte* packed);
+size_t gemm_digits_scratch_bytes(const GemmDigits& gemm);
+void gemm_digits(const GemmDigits& gemm, std::byte* scratch, ThreadPool& pool);
 
 // Whether this CPU multiplies bf16 in tiles (AMX): where it does not, two parts only cost time.
 bool has_bf16_tiles();

@@ -136,6 +136,54 @@ void split_strip(const UnitTile& tile, size_t column) {
   for (size_t r = 0; r < kRows; ++r) hn::StoreU(sums[r], d, out + r * tile.width);
 }
 
+// Of kLanes columns from `column` on, one row. A CPU without tiles does not compile for this: it
+// only has to run what another compiled.
+void digits_strip(const UnitTile& tile, size_t row, size_t column) {
+  const DF df;
+  const D32 d32;
+  const D16 d16;
+  const hn::Rebind<int8_t, D16> d8;
+  const hn::RepartitionToWide<hn::RepartitionToWide<D16>> d64;
+  using V = hn::Vec<D32>;
+  struct Sums {  // two a column each: of the first and the last two of four
+    V low, high, low1, high1;
+  };
+  Sums upper, cross;
+  upper.low = upper.high = upper.low1 = upper.high1 = hn::Zero(d32);
+  cross = upper;
+  const auto add = [&](Sums& s, auto a, auto b_low, auto b_high) {
+    s.low = hn::ReorderWidenMulAccumulate(d32, a, b_low, s.low, s.low1);
+    s.high = hn::ReorderWidenMulAccumulate(d32, a, b_high, s.high, s.high1);
+  };
+  const auto spread_signed = [&](uint32_t unit) {
+    // A byte at the upper end of its 16 bits, then down with its sign.
+    return hn::ShiftRight<8>(
+        hn::BitCast(d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread(unit) << 8))));
+  };
+  const size_t part = tile.width * kChunk;
+  for (size_t pair = 0; pair < tile.units / (2 * kChunk); ++pair) {
+    const uint32_t* a = tile.pair(pair) + row * kChunk;
+    const uint32_t* b = tile.b + pair * 2 * part + column;
+    for (size_t u = 0; u < kChunk; ++u, ++a, b += tile.width) {
+      const auto load = [&](const uint32_t* from, size_t lane) {
+        return hn::PromoteTo(d16, hn::LoadU(d8, reinterpret_cast<const int8_t*>(from) + lane));
+      };
+      const auto high = spread_signed(a[0]), low = spread_signed(a[tile.low()]);
+      const auto b0 = load(b, 0), b1 = load(b, 2 * kLanes);
+      add(upper, high, b0, b1);
+      add(cross, low, b0, b1);
+      add(cross, high, load(b + part, 0), load(b + part, 2 * kLanes));
+    }
+  }
+  const auto total = [&](const Sums& s) {
+    const V l = hn::RearrangeToOddPlusEven(s.low, s.low1);
+    const V h = hn::RearrangeToOddPlusEven(s.high, s.high1);
+    return hn::ConvertTo(df, hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l)));
+  };
+  float* sums = static_cast<float*>(tile.sums) + row * tile.width + column;
+  hn::StoreU(hn::MulAdd(total(upper), hn::Set(df, 256.0f), total(cross)), df, sums);
+}
+
 using StripFunction = void (*)(const UnitTile&, size_t);
 template <size_t... kRows>
 constexpr std::array<StripFunction, kTileRows> int8_strips(std::index_sequence<kRows...>) {
@@ -161,6 +209,11 @@ void bf16_tile(const UnitTile& tile) {
 void split_tile(const UnitTile& tile) {
   static constexpr auto kStrips = split_strips(std::make_index_sequence<kTileRows>());
   for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
+}
+
+void digits_tile(const UnitTile& tile) {
+  for (size_t r = 0; r < tile.rows; ++r)
+    for (size_t j = 0; j < tile.width; j += kLanes) digits_strip(tile, r, j);
 }
 
 // Rounds f32 bits to their upper half, which the other half of the result repeats as zeros.
@@ -231,7 +284,7 @@ detail::SplitFunction get_split_pixels() {
 }
 
 UnitKernels get_unit_kernels() {
-  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile};
+  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile, &digits_tile};
 #if HWY_TARGET == HWY_AVX3
   if (detail::use_amx(kernels)) return kernels;
   if (detail::vnni_tile()) kernels.int8 = detail::vnni_tile(), kernels.in_place = true;

@@ -5,7 +5,8 @@
 //   a: [chunk of 16 units][row][16], b: [unit][width]
 //
 // Values of two parts (an f32 as the sum of two bf16) are chunks in turn: the upper parts of 32
-// values, then the lower parts of the same 32. The product of two lower parts is left out.
+// values, then the lower parts of the same 32. The product of two lower parts is left out. Likewise
+// values of two digits (16-bit integers as 256 * upper + lower, both signed bytes), 64 a chunk.
 //
 // Internal to the products of narrow types.
 #pragma once
@@ -58,6 +59,8 @@ struct UnitKernels {
   UnitFunction int8;   // unsigned a, signed b, int32_t sums
   UnitFunction bf16;   // float sums
   UnitFunction split;  // float sums of values of two parts; an even number of whole chunks
+  // Of values of two digits: 1/256 of their products, as float. The left side is packed.
+  UnitFunction digits;
   // Units after which the sums are put down, so that a panel of that depth stays near for all
   // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
   size_t depth = 0, whole = 0;

@@ -243,6 +243,61 @@ HOLOGRAM_AMX void run_split_near(const UnitTile& tile) {
   store_sums<2, 2>(tile);
 }
 
+// Upper by upper digits and the two mixed products have sums of their own, so 16 rows at a time:
+// six products for six loads.
+template <int kB>
+HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
+  constexpr size_t kPart = kB * kTileUnits;  // of B
+  const size_t pairs = tile.units / (2 * kChunk);
+  const ptrdiff_t low = tile.low();
+  Ahead ahead(tile, 2 * pairs);
+  alignas(64) int32_t upper[kB * kTileUnits], cross[kB * kTileUnits];
+  for (size_t row = 0; row < tile.rows; row += kChunk) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    const uint32_t* b = tile.b;
+    for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
+      const uint32_t* a = tile.pair(c) + row * kChunk;
+      _tile_loadd(4, a, kRowBytes);
+      _tile_loadd(6, b, kB * kRowBytes);
+      _tile_dpbssd(0, 4, 6);
+      _tile_loadd(5, a + low, kRowBytes);
+      _tile_dpbssd(2, 5, 6);
+      if constexpr (kB == 2) {
+        _tile_loadd(7, b + kChunk, kB * kRowBytes);
+        _tile_dpbssd(1, 4, 7);
+      }
+      _tile_loadd(6, b + kPart, kB * kRowBytes);
+      if constexpr (kB == 2) {
+        _tile_dpbssd(3, 5, 7);
+      }
+      ahead.advance();
+      _tile_dpbssd(2, 4, 6);
+      if constexpr (kB == 2) {
+        _tile_loadd(7, b + kPart + kChunk, kB * kRowBytes);
+        _tile_dpbssd(3, 4, 7);
+      }
+    }
+    if (row == 0 && tile.meanwhile) (*tile.meanwhile)();
+    _tile_stored(0, upper, kB * kRowBytes);
+    _tile_stored(2, cross, kB * kRowBytes);
+    if constexpr (kB == 2) {
+      _tile_stored(1, upper + kChunk, kB * kRowBytes);
+      _tile_stored(3, cross + kChunk, kB * kRowBytes);
+    }
+    float* sums = static_cast<float*>(tile.sums) + row * tile.width;
+    for (size_t i = 0; i < std::min(tile.rows - row, kChunk) * tile.width; i += kChunk) {
+      __m512 sum =
+          _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(upper + i)), _mm512_set1_ps(256.0f),
+                          _mm512_cvtepi32_ps(_mm512_load_si512(cross + i)));
+      if (tile.add) sum = _mm512_add_ps(sum, _mm512_loadu_ps(sums + i));
+      _mm512_storeu_ps(sums + i, sum);
+    }
+  }
+}
+
 template <Product kProduct>
 void run_any(const UnitTile& tile) {
   const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
@@ -255,6 +310,10 @@ void run_any_split(const UnitTile& tile) {
   if (two_a && two_b && tile.a_row == kChunk) return run_split_near(tile);
   if (two_a) return two_b ? run_split<2, 2>(tile) : run_split<2, 1>(tile);
   return two_b ? run_split<1, 2>(tile) : run_split<1, 1>(tile);
+}
+
+void run_any_digits(const UnitTile& tile) {
+  return tile.width > kChunk ? run_digits<2>(tile) : run_digits<1>(tile);
 }
 
 // The CPU has the instructions, and the system keeps the registers for processes that ask.
@@ -279,6 +338,7 @@ bool use_amx(UnitKernels& kernels) {
   kernels.int8 = &run_any<Product::int8>;
   kernels.bf16 = &run_any<Product::bf16>;
   kernels.split = &run_any_split;
+  kernels.digits = &run_any_digits;
   // 16 KiB of a panel: what stays in the first cache beside the rows of A that pass through it.
   kernels.depth = 128;
   kernels.whole = 1152;
