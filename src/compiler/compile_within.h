@@ -18,9 +18,10 @@ struct Within {
 
 // An archive whose error is at most `limit`: with no product widened where that is enough, else
 // with the first eighth, quarter or half of them, else with all but those that add least to the
-// error; with all of them where even so it is larger. `error_of` runs an archive on inputs of the
-// caller's and compares the results with those in f32; it is asked some 25 times at most.
-// options.report, where not null, is of that archive.
+// error; with all of them where even so it is larger. By one grade, or by two where one is not
+// enough for all. `error_of` runs an archive on inputs of the caller's and compares the results with
+// those in f32; it is asked some 25 times at most. options.report, where not null, is of that
+// archive.
 Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
                               double limit,
                               FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of);

@@ -41,6 +41,7 @@ struct PrecisionChoice {
   size_t narrow = 0,
          wide = 0;     // steps that got `parts` or `digits`, and others that multiply in f32
   size_t widened = 0;  // steps that are wider than others of their kind
+  size_t digits = 0;   // steps that got `digits`
   std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product
 };
 Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision,
