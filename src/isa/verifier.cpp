@@ -133,7 +133,8 @@ class InstructionCheck {
         form_(info(i_.op).form),
         fields_(fields_of(form_)) {}
 
-  Finding run() const {
+  // For size: is_plainly_right() knows most instructions.
+  [[gnu::cold, gnu::noinline]] Finding run() const {
     if (auto bad = check_unused_fields()) return bad;
     if (uses(kFieldType) && !accepts(i_.op, i_.type))
       return violation(index_, "does not work on {}", type_name(i_.type));
@@ -400,7 +401,7 @@ class PathCheck {
     return true;
   }
 
-  Finding step(const Instruction& i) {
+  [[gnu::cold, gnu::noinline]] Finding step(const Instruction& i) {
     const Form form = info(i.op).form;
     if (after_jump_ && form != Form::end && form != Form::if_else)
       return violation(index_, "can never run: it follows a {}",
