@@ -22,7 +22,9 @@ bool is_aligned(const V* vector) {
   return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(uint64_t) == 0;
 }
 
-Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+[[gnu::cold, gnu::noinline]] Status bad(const char* what) {
+  return fail(ErrorCode::corrupt, "the plan is wrong: {}", what);
+}
 
 // Tensors (1), sequences of tensors (2), and optionals of either (3).
 Status check_type(const Type* type, const Model& model, int most = 3) {

@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
-Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+[[gnu::cold, gnu::noinline]] Status bad(const char* what) {
+  return fail(ErrorCode::corrupt, "the plan is wrong: {}", what);
+}
 
 template <typename V>
 uint32_t length(const V* vector) {

@@ -18,12 +18,15 @@ namespace {
 using Finding = std::optional<Violation>;
 
 template <typename... Args>
-Violation violation(uint32_t instruction, fmt::format_string<Args...> format, Args&&... args) {
+[[gnu::cold, gnu::noinline]] Violation violation(uint32_t instruction,
+                                                 fmt::format_string<Args...> format,
+                                                 Args&&... args) {
   return {instruction, fmt::format(format, std::forward<Args>(args)...)};
 }
 
 template <typename... Args>
-Violation bad_declaration(fmt::format_string<Args...> format, Args&&... args) {
+[[gnu::cold, gnu::noinline]] Violation bad_declaration(fmt::format_string<Args...> format,
+                                                       Args&&... args) {
   return {Violation::kWholeProgram, fmt::format(format, std::forward<Args>(args)...)};
 }
 

@@ -9,7 +9,9 @@
 namespace hologram::runtime {
 namespace {
 
-Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+[[gnu::cold, gnu::noinline]] Status bad(const char* what) {
+  return fail(ErrorCode::corrupt, "the plan is wrong: {}", what);
+}
 
 using Types = std::span<const StaticType>;
 

@@ -38,7 +38,9 @@ PortDims port_dims(const archive::Model& model, const archive::Value& value) {
   return dims;
 }
 
-Status bad(const char* what) { return fail(ErrorCode::corrupt, "the plan is wrong: {}", what); }
+[[gnu::cold, gnu::noinline]] Status bad(const char* what) {
+  return fail(ErrorCode::corrupt, "the plan is wrong: {}", what);
+}
 
 class Loader {
  public:

@@ -125,7 +125,7 @@ class Matcher {
     return true;
   }
 
-  bool refuse(const Mismatch& why) {
+  [[gnu::cold, gnu::noinline]] bool refuse(const Mismatch& why) {
     why_ = why;
     return false;
   }
