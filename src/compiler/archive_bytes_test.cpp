@@ -178,6 +178,30 @@ TEST(ArchiveBytes, StepsShareTheLastBlockOfAFile) {
   std::filesystem::remove(path);
 }
 
+// What exporters write although it goes without saying is not there to be checked.
+TEST(ArchiveBytes, ConvolutionsLeaveOutWhatGoesWithoutSaying) {
+  const auto convolution = [](bool said, int64_t stride) {
+    Graph g;
+    const ValueId x = add_input(g, "x", {1, 3, 8, 8});
+    auto&& conv = g.op("Conv");
+    conv.input(x).input(g.add_constant(varied({4, 3, 3, 3}), "w"));
+    if (said || stride != 1) conv.attribute("strides", std::vector<int64_t>{stride, stride});
+    if (said)
+      conv.attribute("auto_pad", "NOTSET")
+          .attribute("dilations", std::vector<int64_t>{1, 1})
+          .attribute("group", int64_t{1})
+          .attribute("pads", std::vector<int64_t>{0, 0, 0, 0});
+    g.outputs = {conv};
+    g.output_names = {"y"};
+    return *compile(std::move(g));
+  };
+  EXPECT_EQ(convolution(true, 1), convolution(false, 1));
+  EXPECT_EQ(convolution(true, 2), convolution(false, 2));
+  const std::vector inputs{Value(varied({1, 3, 8, 8}))};
+  EXPECT_EQ(open_bytes(convolution(true, 2))->run(inputs)->at(0).tensor.dims,
+            (kernels::Dims{1, 4, 3, 3}));
+}
+
 // Opening reads what it checks; the constants are mapped by the first run, from the same file.
 TEST(ArchiveBytes, ConstantsAreMappedFromTheFileThatWasOpened) {
   Graph g;

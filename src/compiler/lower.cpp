@@ -29,6 +29,17 @@ bool is_storable(const ValueType& type) {
                                        type.element->kind == ValueType::Kind::sequence);
 }
 
+// What a convolution's kernel takes for granted where it is not said. Exporters write all of it,
+// and every attribute of an archive is checked whenever it is opened.
+bool is_default(std::string_view kernel, const graph::Attribute& a) {
+  if (kernel != "hologram.Conv") return false;
+  const auto all = [&](int64_t value) {
+    return std::ranges::all_of(a.integers, [&](int64_t i) { return i == value; });
+  };
+  return (a.name == "auto_pad" && a.text == "NOTSET") || (a.name == "group" && a.integer == 1) ||
+         ((a.name == "dilations" || a.name == "strides") && all(1)) || (a.name == "pads" && all(0));
+}
+
 // Leaves out the values that nothing names any more: what folding and fusion have made obsolete.
 void drop_unused_values(archive::PlanT& plan, std::span<std::vector<uint32_t>*> named_outside) {
   std::vector<bool> used(plan.values.size());
@@ -209,6 +220,7 @@ class Lowerer {
     step->kernel = way == graph::Way::control_flow ? node.op : entry->kernel;
     step->inputs = node.inputs;
     for (const graph::Attribute& a : node.attributes) {
+      if (is_default(step->kernel, a)) continue;
       auto attribute = std::make_unique<archive::AttributeT>();
       attribute->name = a.name;
       attribute->kind = static_cast<uint8_t>(a.kind);
