@@ -9,6 +9,7 @@
 #include "compiler/narrow_images.h"
 #include "compiler/native_code.h"
 #include "compiler/pack_weights.h"
+#include "compiler/signal_filters.h"
 #include "compiler/weights.h"
 #include "graph/dim.h"
 #include "graph/passes/channels_last.h"
@@ -164,6 +165,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     if (options.precision == Precision::bf16)
       if (const size_t images = narrow_images(graph, choice.wide_nodes))
         report.precision_note += fmt::format("; {} images between them as bf16", images);
+    return Status();
+  }));
+  HOLOGRAM_CHECK(optimisation("fold mirrored filters", [&] {
+    fold_mirrored_filters(graph);
     return Status();
   }));
   HOLOGRAM_CHECK(

@@ -9,6 +9,7 @@
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/conv_int8.h"
+#include "backends/cpu/dense/conv_mirror.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_bits.h"
@@ -220,7 +221,8 @@ class Packer {
                                  integer("algorithm"),
                                  integer("group"),
                                  integer("parts"),
-                                 integer("half")};
+                                 integer("half"),
+                                 integer("mirrored")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
     return form;
@@ -317,6 +319,12 @@ class Packer {
       HOLOGRAM_TRY(Tensor packed,
                    allocate(dense::packed_conv_bf16_bytes(conv, parts, layout), DType::bf16));
       dense::pack_conv_bf16(conv, parts, weights.as<float>(), packed.data, layout);
+      return packed;
+    }
+    if (node.attributes.integer("mirrored") != 0) {
+      const auto even = static_cast<size_t>(node.attributes.integer("even"));
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_mirror_conv_bytes(conv, even)));
+      dense::pack_mirror_conv(conv, even, weights.as<float>(), packed.as<float>());
       return packed;
     }
     HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_weight_bytes(conv, layout)));

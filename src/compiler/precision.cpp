@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "compiler/signal_filters.h"
 #include "compiler/weight_codes.h"
 #include "graph/passes/value_uses.h"
 
@@ -19,7 +20,6 @@ using graph::Node;
 constexpr int64_t kFewChannels = 16;
 // A chunk of tiles, which two parts multiply three times.
 constexpr int64_t kFewTerms = 32;
-constexpr int64_t kLongKernel = 64;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewPixels = 16;
 constexpr int64_t kMostTerms = 65536;         // whose products of digits a sum of 32 bits holds
@@ -59,28 +59,13 @@ bool makes_few_pixels(const Graph& graph, const Node& node, Precision precision)
   return pixels <= kFewPixels && (precision == Precision::fast || elements <= kSmallMatrix);
 }
 
-// A long kernel over a signal of one channel without margins, plain on both sides.
-bool is_signal(const Node& node) {
-  const auto shape = node.attributes.integers("weight_shape");
-  const auto pads = node.attributes.integers("pads");
-  const auto dilations = node.attributes.integers("dilations");
-  const auto padding = node.attributes.text("auto_pad", "NOTSET");
-  return shape.size() == 3 && shape[1] == 1 && shape[2] >= kLongKernel &&
-         node.attributes.integer("group", 1) == 1 &&
-         node.attributes.integer("blocked_input") == 0 &&
-         node.attributes.integer("blocked_output") == 0 && node.input(3) == graph::kNoValue &&
-         (padding == "NOTSET" || padding == "VALID") &&
-         std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; }) &&
-         std::ranges::all_of(dilations, [](int64_t step) { return step == 1; });
-}
-
 bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision) {
   if (node.op == "Attention") return precision != Precision::f16 && dense::has_bf16_products();
   const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   if (!weights || weights->dtype != DType::f32) return false;
   if (node.op == "MatMul") return !is_small(graph, node, precision);
   if (precision == Precision::f16) return true;
-  if (is_signal(node)) return dense::has_bf16_tiles();
+  if (is_signal_filter(node)) return dense::has_bf16_tiles();
   if (makes_few_pixels(graph, node, precision)) return false;
   if (node.attributes.integer("group", 1) != 1 || node.attributes.integer("blocked_output") == 0)
     return false;

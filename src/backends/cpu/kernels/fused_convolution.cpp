@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_mirror.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/depthwise.h"
 #include "backends/cpu/dense/gemm_half.h"
@@ -34,6 +35,30 @@ Status narrow_signal(KernelContext& c, const dense::Conv& conv, dense::Bf16Parts
                                  .epilogue = conv.epilogue};
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::signal_conv_scratch_bytes(signal)));
   dense::signal_conv(signal, scratch.data(), c.threads());
+  return {};
+}
+
+// By filters that mirror themselves, the first `even` of them without a change of sign.
+Status mirrored_signal(KernelContext& c, const dense::Conv& conv) {
+  const int64_t even = c.integer("even");
+  const auto filters = static_cast<int64_t>(conv.shape.out_channels);
+  if (c.integer("packed") == 0 || c.has_input(3) || c.input(0).dtype != DType::f32 ||
+      c.input(1).dtype != DType::f32 || conv.input_layout != dense::Layout::nchw ||
+      conv.output_layout != dense::Layout::nchw || even < 0 || even > filters ||
+      conv.shape.kernel_width < 4 || conv.shape.kernel_width % 2 != 0 ||
+      !dense::signal_conv_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution by filters that mirror themselves");
+  const auto first = static_cast<size_t>(even);
+  HOLOGRAM_CHECK(
+      expect_bytes(c.input(1).bytes(), dense::packed_mirror_conv_bytes(conv.shape, first)));
+  const dense::MirrorConv mirror{.shape = conv.shape,
+                                 .even = first,
+                                 .input = conv.input,
+                                 .packed_weights = c.input(1).as<float>(),
+                                 .output = conv.output,
+                                 .epilogue = conv.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::mirror_conv_scratch_bytes(mirror)));
+  dense::mirror_conv(mirror, scratch.data(), c.threads());
   return {};
 }
 
@@ -73,8 +98,8 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
 
 // Inputs X, W, B?, residual?. B is a value a channel, or [2, channels]: values and what rounding
 // took from them. `weight_shape` is that of the weights before they were packed;
-// `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, or as `parts`
-// bf16 values each where that is not 0.
+// `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as `parts`
+// bf16 values each where that is not 0, or as half the taps where the filters are `mirrored`.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -121,6 +146,7 @@ Status fused_conv(KernelContext& c) {
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
+  if (c.integer("mirrored") != 0) return mirrored_signal(c, conv);
   if (c.has_input(2) && c.input(2).count() == 2 * weights[0] &&
       conv.shape.algorithm != dense::ConvAlgorithm::ordered)
     conv.bias_rest = conv.epilogue.bias + weights[0];
