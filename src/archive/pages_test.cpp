@@ -11,6 +11,8 @@ TEST(PageRelease, IsLeftWhereItIsDearMoreOftenThanCheap) {
   PageRelease pages({});
   for (int i = 0; i < 100; ++i) pages.note(16 * kMiB, 50);
   EXPECT_TRUE(pages.is_cheap());
+  for (int i = 0; i < 100; ++i) pages.note(2 * kMiB, 30);  // each call has its price
+  EXPECT_TRUE(pages.is_cheap());
   // Something else had the CPU now and then.
   for (int i = 0; i < 100; ++i) pages.note(16 * kMiB, i % 2 == 0 ? 5000 : 50);
   EXPECT_TRUE(pages.is_cheap());
