@@ -27,9 +27,12 @@ double activate(const Epilogue& e, double x) {
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));
     case Activation::tanh:
+    case Activation::tanh_ratio:
       return std::tanh(x);
     case Activation::silu:
       return x / (1 + std::exp(-x * e.first));
+    case Activation::silu_ratio:
+      return x / (1 + std::exp(-x));
     case Activation::gelu_erf:
       return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
     case Activation::gelu_tanh:
@@ -148,7 +151,8 @@ TEST(Gemm, EveryEpilogue) {
       const size_t m = 17, k = 24;
       const std::vector<float> column = random_values(n, 5), row = random_values(m, 6),
                                residual = random_values(m * (n + 1), 7);
-      for (int activation = 0; activation <= static_cast<int>(Activation::exp); ++activation) {
+      for (int activation = 0; activation <= static_cast<int>(Activation::silu_ratio);
+           ++activation) {
         for (int kind = 0; kind < 24; ++kind) {
           Problem p({m, n, k});
           Epilogue& e = p.g.epilogue;
