@@ -6,14 +6,13 @@
 
 #include "support/hash.h"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && __has_include(<sys/platform/x86.h>)
+#if defined(__x86_64__) && defined(__GNUC__)
 #define HOLOGRAM_HASH_AVX2
-#include <sys/platform/x86.h>
 
 namespace hologram {
 
-// What the C library found out when the process started: no question to the CPU.
-inline bool has_hash_avx2() { return CPU_FEATURE_ACTIVE(AVX2); }
+// What was found out when the process started: no question to the CPU.
+inline bool has_hash_avx2() { return __builtin_cpu_supports("avx2") != 0; }
 // Only where has_hash_avx2().
 Hash128 hash128_avx2(const void* data, size_t size);
 
