@@ -120,9 +120,21 @@ TEST(Bf16Values, ImagesOfConvolutions) {
 }
 
 TEST(Bf16Values, ImagesOfDepthwiseConvolutions) {
-  for_each_level([] {
-    for (const ConvShape& s : {shape(32, 32, 9, 3, 1, 32), shape(20, 20, 81, 3, 2, 20),
-                               shape(16, 16, 12, 5, 1, 16), shape(33, 33, 10, 7, 1, 33)}) {
+  // Wider than what is widened at a time, by a stride too; dilated; margins beyond the image on the
+  // right; a kernel larger than what is widened at a time.
+  ConvShape wide = shape(16, 16, 301, 3, 1, 16), strided = shape(16, 16, 290, 5, 2, 16);
+  ConvShape dilated = shape(16, 16, 40, 3, 1, 16), margins = shape(16, 16, 6, 3, 1, 16);
+  ConvShape large = shape(16, 16, 70, 3, 1, 16);
+  dilated.dilation_height = dilated.dilation_width = 5;
+  dilated.out_height = dilated.out_width = 32;
+  margins.out_height = margins.out_width = 12;
+  large.dilation_height = large.dilation_width = 32;
+  large.out_height = large.out_width = 8;
+  wide.in_height = wide.out_height = 14;
+  for_each_level([&] {
+    for (const ConvShape& s :
+         {shape(32, 32, 9, 3, 1, 32), shape(20, 20, 81, 3, 2, 20), shape(16, 16, 12, 5, 1, 16),
+          shape(33, 33, 10, 7, 1, 33), wide, strided, dilated, margins, large}) {
       const size_t in = s.batch * channel_blocks(s.in_channels) * 16 * s.in_height * s.in_width;
       const size_t out = s.batch * channel_blocks(s.out_channels) * 16 * s.out_height * s.out_width;
       const auto x16 = narrowed(random_values(in, 1));
