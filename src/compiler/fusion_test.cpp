@@ -337,6 +337,69 @@ TEST(Fusion, ImagesStayInBlocks) {
   expect_same(write, 5e-6);
 }
 
+TEST(Fusion, ImagesGrowInBlocks) {
+  struct Case {
+    int64_t channels, rows, columns;
+    std::vector<const char*> made;  // of the transposed convolution
+  };
+  // Whole blocks, a part of one, and too few for one.
+  for (const Case& c :
+       {Case{32, 2, 2, {"h.Conv", "h.Spread"}}, Case{24, 2, 3, {"h.Conv", "h.Spread"}},
+        Case{2, 3, 3, {"h.Conv", "DepthToSpace"}}}) {
+    const Write write = [&](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape({2, 3, 7, 9}));
+      const ValueId a = n.g.op("Relu").input(n.conv(x, {20, 3, 3, 3}, {1, 1, 1, 1}));
+      const ValueId grown = n.g.op("ConvTranspose")
+                                .input(a)
+                                .input(n.random({20, c.channels, c.rows, c.columns}))
+                                .input(n.random({c.channels}))
+                                .attribute("strides", Ints{c.rows, c.columns});
+      return n.g.op("Relu").input(grown);
+    };
+    std::vector<std::string> steps = {"h.Conv"};
+    steps.insert(steps.end(), c.made.begin(), c.made.end());
+    if (c.channels > 2) steps.push_back("h.FromBlocked");
+    EXPECT_EQ(optimised(write, true), steps);
+    expect_same(write, 5e-6);
+  }
+  for (const char* nearest : {"floor", "round_prefer_floor", "round_prefer_ceil"}) {
+    const Write write = [&](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape({2, 3, 5, 6}));
+      const ValueId a = n.conv(x, {24, 3, 3, 3}, {1, 1, 1, 1});
+      const bool floor = std::string_view(nearest) == "floor";
+      const ValueId grown =
+          n.g.op("Resize")
+              .input(a)
+              .input(graph::kNoValue)
+              .input(n.g.add_constant(*Tensor::from<float>({4}, std::vector<float>{1, 1, 3, 2})))
+              .attribute("coordinate_transformation_mode", floor ? "asymmetric" : "half_pixel")
+              .attribute("nearest_mode", nearest);
+      return n.conv(grown, {16, 24, 1, 1});
+    };
+    EXPECT_THAT(optimised(write, true), ElementsAre("h.Conv", "h.Spread", "h.Conv"));
+    expect_same(write, 5e-6);
+  }
+}
+
+// Steps that are smaller than the kernel, margins, groups: pixels meet.
+TEST(Fusion, TransposedConvolutionsWhosePixelsMeet) {
+  for (int way = 0; way < 4; ++way) {
+    const Write write = [&](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape({1, 3, 7, 9}));
+      const ValueId a = n.conv(x, {32, 3, 3, 3}, {1, 1, 1, 1});
+      auto node = n.g.op("ConvTranspose");
+      node.input(a).input(n.random({32, way == 2 ? 8 : 16, 2, 2}));
+      node.attribute("strides", way == 0 ? Ints{1, 1} : Ints{2, 2});
+      if (way == 1) node.attribute("pads", Ints{1, 0, 0, 1});
+      if (way == 2) node.attribute("group", 2);
+      if (way == 3) node.attribute("output_padding", Ints{1, 1});
+      return node;
+    };
+    EXPECT_THAT(optimised(write, true), ::testing::Contains("ConvTranspose"));
+    expect_same(write, 5e-6);
+  }
+}
+
 TEST(Fusion, OpenPictureSizes) {
   const Write write = [](Network& n) -> ValueId {
     const ValueId x =

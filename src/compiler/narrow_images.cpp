@@ -30,12 +30,13 @@ bool is_concat(const Node& node) { return node.domain.empty() && node.op == "Con
 
 bool writes_bf16(const Node& node) {
   return (by_bf16(node) && node.attributes.integer("blocked_output") != 0) || is_depthwise(node) ||
-         is(node, "Scale") || is(node, "Pool") || is_concat(node);
+         is(node, "Scale") || is(node, "Pool") || is(node, "Spread") || is_concat(node);
 }
 
 bool reads_bf16(const Node& node, size_t input) {
   if (is(node, "Scale")) return input >= 2;
-  if (is(node, "Pool") || is(node, "GlobalAveragePool") || is_concat(node)) return true;
+  if (is(node, "Pool") || is(node, "Spread") || is(node, "GlobalAveragePool") || is_concat(node))
+    return true;
   if (input == 3) return by_bf16(node);
   return input == 0 &&
          (is_depthwise(node) || (by_bf16(node) && node.attributes.integer("blocked_input") != 0));
@@ -83,7 +84,7 @@ class Narrower {
   bool withdraw() {
     bool changed = false;
     for (const Node& node : graph_.nodes) {
-      const bool moves = is(node, "Pool") || is_concat(node);
+      const bool moves = is(node, "Pool") || is(node, "Spread") || is_concat(node);
       if (!moves && !is(node, "Scale")) continue;
       std::vector<ValueId> same(node.inputs.begin() + (moves ? 0 : 2), node.inputs.end());
       if (moves) same.push_back(node.outputs[0]);

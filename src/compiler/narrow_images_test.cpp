@@ -86,7 +86,7 @@ TEST(NarrowImages, BetweenConvolutionsOnly) {
   }
 }
 
-// A pool, two branches that are joined, and a gate by the mean of what it gates.
+// A pool, two branches that are joined, a gate by the mean of what it gates, and pixels repeated.
 Graph moved() {
   Graph g;
   const auto conv = [&](ValueId x, int64_t from, int64_t to, uint32_t seed) -> ValueId {
@@ -106,7 +106,13 @@ Graph moved() {
                              .attribute("axis", 1);
   const ValueId y = conv(joined, 48, 64, 4);
   const ValueId gate = g.op("Sigmoid").input(conv(g.op("GlobalAveragePool").input(y), 64, 64, 5));
-  g.outputs = {conv(g.op("Mul").input(y).input(gate), 64, 16, 6)};
+  const ValueId gated = conv(g.op("Mul").input(y).input(gate), 64, 16, 6);
+  const std::vector<float> twice = {1, 1, 2, 2};
+  const ValueId grown = g.op("Resize")
+                            .input(gated)
+                            .input(graph::kNoValue)
+                            .input(g.add_constant(*Tensor::from<float>({4}, twice)));
+  g.outputs = {conv(conv(grown, 16, 32, 7), 32, 16, 8)};
   g.output_names = {"y"};
   EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
   return g;
@@ -116,9 +122,9 @@ TEST(NarrowImages, MoveAndScale) {
   std::string note;
   const std::vector<float> exact = result(moved(), Precision::f32, note);
   const std::vector<float> narrow = result(moved(), Precision::bf16, note);
-  // x, what is pooled, both branches, what is joined, and y; what is gated goes into a plain
-  // result.
-  EXPECT_NE(note.find("; 6 images"), std::string::npos) << note;
+  // x, what is pooled, both branches, what is joined, y, what is gated, its product and that grown;
+  // the last convolution writes a plain result and reads f32.
+  EXPECT_NE(note.find("; 9 images"), std::string::npos) << note;
   expect_near(narrow, exact);
 }
 

@@ -151,6 +151,19 @@ Status global_average(InferContext& c) {
   return {};
 }
 
+// Each pixel becomes times[0] x times[1] of them.
+Status spread(InferContext& c) {
+  const auto times = c.integers("times");
+  const Shape* x = c.shape(0);
+  if (!x || x->rank() != 5 || times.size() != 2 || times[0] < 1 || times[1] < 1) return {};
+  std::vector<Dim> dims = x->dims();
+  if (c.integer("repeat") == 0) dims[1] = dims[1] / Dim(times[0] * times[1]);
+  dims[2] = dims[2] * Dim(times[0]);
+  dims[3] = dims[3] * Dim(times[1]);
+  c.set_shape(0, Shape(std::move(dims)));
+  return {};
+}
+
 Status scale(InferContext& c) {
   HOLOGRAM_CHECK(image_type(c));
   if (!c.shape(2)) return {};
@@ -266,6 +279,7 @@ void add_dense(OperatorTable& table) {
       "pads:is, strides:is",
       "X:TX -> Y:TX", pool);
   add("GlobalAveragePool", "", "X:TX -> Y:T", global_average);
+  add("Spread", "times:is, repeat:i", "X:TX -> Y:TX", spread);
   add("Scale", "activation:s, activation_first:f, activation_second:f, output:i",
       "scale:T?, bias:T?, X:TX... -> Y:TY", scale);
 }

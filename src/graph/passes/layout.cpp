@@ -1,8 +1,11 @@
 #include "graph/passes/layout.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "backends/cpu/dense/channel_scale.h"
 #include "backends/cpu/dense/conv.h"
@@ -45,6 +48,59 @@ Result<Tensor> blocked_constant(const Tensor& constant, const Dims& as) {
   return result;
 }
 
+// Pixels that one pixel becomes: rows, columns.
+using Times = std::array<int64_t, 2>;
+constexpr int64_t kMostTimes = 16;
+
+bool all(std::span<const int64_t> list, int64_t value) {
+  return std::ranges::all_of(list, [&](int64_t v) { return v == value; });
+}
+
+// A transposed convolution whose kernel is as large as its steps: the pixels that each pixel
+// becomes meet no others.
+std::optional<Times> spreads_pixels(const Graph& graph, const Node& node) {
+  const Attributes& a = node.attributes;
+  if (node.op != "ConvTranspose" || !node.domain.empty() || a.integer("group", 1) != 1 ||
+      !all(a.integers("pads"), 0) || !all(a.integers("dilations"), 1) ||
+      !all(a.integers("output_padding"), 0) || !a.integers("output_shape").empty() ||
+      a.text("auto_pad", "NOTSET") != "NOTSET")
+    return std::nullopt;
+  const Tensor* weights = constant_of(graph, node.inputs[1]);
+  const auto strides = a.integers("strides");
+  if (!weights || weights->dtype != DType::f32 || weights->dims.rank() != 4 ||
+      strides.size() != 2 || weights->dims.count() == 0)
+    return std::nullopt;
+  if (node.input(2) != kNoValue) {
+    const Tensor* bias = constant_of(graph, node.input(2));
+    if (!bias || bias->dtype != DType::f32 || bias->count() != weights->dims[1])
+      return std::nullopt;
+  }
+  for (size_t i = 0; i < 2; ++i)
+    if (strides[i] != weights->dims[2 + i] || strides[i] > kMostTimes) return std::nullopt;
+  return Times{strides[0], strides[1]};
+}
+
+// A Resize by whole numbers to the nearest pixel.
+std::optional<Times> repeats_pixels(const Graph& graph, const Node& node) {
+  const Attributes& a = node.attributes;
+  if (node.op != "Resize" || !node.domain.empty() || a.text("mode", "nearest") != "nearest" ||
+      a.has("axes") || a.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+    return std::nullopt;
+  // Both take pixel i / times for pixel i; half pixels are never halfway between two.
+  const std::string_view from = a.text("coordinate_transformation_mode", "half_pixel");
+  const std::string_view to = a.text("nearest_mode", "round_prefer_floor");
+  const bool half =
+      from == "half_pixel" && (to == "round_prefer_floor" || to == "round_prefer_ceil");
+  if (!half && !(from == "asymmetric" && to == "floor")) return std::nullopt;
+  const Tensor* scales = constant_of(graph, node.input(2));
+  if (!scales || scales->dtype != DType::f32 || scales->count() != 4) return std::nullopt;
+  const float* s = scales->as<float>();
+  for (size_t i = 2; i < 4; ++i)
+    if (!(s[i] >= 1 && s[i] <= kMostTimes) || s[i] != std::floor(s[i])) return std::nullopt;
+  if (s[0] != 1 || s[1] != 1) return std::nullopt;
+  return Times{static_cast<int64_t>(s[2]), static_cast<int64_t>(s[3])};
+}
+
 class Assigner {
  public:
   explicit Assigner(Graph& graph) : graph_(graph), uses_(graph) {
@@ -85,7 +141,7 @@ class Assigner {
     if (node.op == "MaxPool" || node.op == "AveragePool" || node.op == "GlobalAveragePool" ||
         node.op == "ReduceMean" || node.op == "BatchNormalization" || node.op == "Concat")
       return true;
-    return false;
+    return spreads_pixels(graph_, node) || repeats_pixels(graph_, node);
   }
 
   // An f32 image: batch, a known number of channels, one or two spatial axes.
@@ -153,6 +209,8 @@ class Assigner {
     if (node.op == "GlobalAveragePool" || node.op == "ReduceMean") return place_average(node);
     if (node.op == "BatchNormalization") return place_batch_norm(node);
     if (node.op == "Concat") return place_concat(node);
+    if (const auto times = spreads_pixels(graph_, node)) return place_transposed(node, *times);
+    if (const auto times = repeats_pixels(graph_, node)) return place_repeated(node, *times);
     HOLOGRAM_TRY(const bool scaled, place_scale(node));
     if (scaled) return true;
     const Operator* entry = operators().find(node.op, node.domain);
@@ -383,6 +441,70 @@ class Assigner {
     node.outputs[0] = new_blocked(node.outputs[0], false);
     graph_.nodes.push_back(std::move(node));
     return true;
+  }
+
+  // A product of each pixel by the weights of all places that it is spread over.
+  Result<bool> place_transposed(Node& node, Times times) {
+    const Shape* x = image(node.inputs[0]);
+    if (!x) return false;
+    HOLOGRAM_TRY(const Tensor weights, kernels::aligned(*constant_of(graph_, node.inputs[1])));
+    Tensor bias;
+    if (const Tensor* given = constant_of(graph_, node.input(2))) {
+      HOLOGRAM_TRY(bias, kernels::aligned(*given));
+    }
+    const int64_t in = weights.dims[0], out = weights.dims[1], places = times[0] * times[1];
+    // Few channels would be mostly padding: those are spread as a plain image.
+    const bool blocked = out >= kBlock / 2;
+    if (!blocked && times[0] != times[1]) return false;
+    const int64_t padded = blocked ? (out + kBlock - 1) / kBlock * kBlock : out;
+    HOLOGRAM_TRY(Tensor filters, Tensor::allocate(DType::f32, {places * padded, in, 1, 1}));
+    HOLOGRAM_TRY(Tensor biases, Tensor::allocate(DType::f32, {places * padded}));
+    std::memset(filters.data, 0, filters.bytes());
+    std::memset(biases.data, 0, biases.bytes());
+    for (int64_t p = 0; p < places; ++p)
+      for (int64_t o = 0; o < out; ++o) {
+        for (int64_t i = 0; i < in; ++i)
+          filters.as<float>()[(p * padded + o) * in + i] =
+              weights.as<float>()[(i * out + o) * places + p];
+        if (bias.data) biases.as<float>()[p * padded + o] = bias.as<float>()[o];
+      }
+    std::vector<Dim> dims = x->dims();
+    dims[1] = places * padded;
+    const std::string name = graph_.value(node.outputs[0]).name + "/places";
+    const ValueId made = graph_.add_value(name, ValueType::tensor(DType::f32, Shape(dims)));
+    HOLOGRAM_TRY(const ValueId from, need_blocked(node.inputs[0]));
+    Node conv{.op = "Conv",
+              .domain = "hologram",
+              .name = node.name,
+              .inputs = {from, graph_.add_constant(std::move(filters), name + "/weights")},
+              .outputs = {node.outputs[0]}};
+    if (bias.data) conv.inputs.push_back(graph_.add_constant(std::move(biases), name + "/bias"));
+    conv.attributes.set("weight_shape", std::vector<int64_t>{places * padded, in, 1, 1});
+    conv.attributes.set("blocked_input", int64_t{1});
+    absorb_activation(conv);
+    const ValueId spread = conv.outputs[0];
+    conv.outputs[0] = blocked ? new_blocked(made, false) : made;
+    if (blocked) conv.attributes.set("blocked_output", int64_t{1});
+    Node last{.name = node.name, .inputs = conv.outputs, .outputs = {spread}};
+    graph_.nodes.push_back(std::move(conv));
+    if (blocked) {
+      last.attributes.set("times", std::vector<int64_t>(times.begin(), times.end()));
+      return emit(last, "Spread", last.inputs);
+    }
+    last.op = "DepthToSpace";
+    last.attributes.set("blocksize", times[0]);
+    last.attributes.set("mode", std::string("DCR"));
+    graph_.nodes.push_back(std::move(last));
+    return true;
+  }
+
+  Result<bool> place_repeated(Node& node, Times times) {
+    if (!image(node.inputs[0])) return false;
+    HOLOGRAM_TRY(const ValueId from, need_blocked(node.inputs[0]));
+    node.attributes = Attributes();
+    node.attributes.set("times", std::vector<int64_t>(times.begin(), times.end()));
+    node.attributes.set("repeat", int64_t{1});
+    return emit(node, "Spread", {from});
   }
 
   struct Form {

@@ -106,6 +106,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.RotaryPairs", fused_rotary_pairs},
     {"hologram.Scale", blocked_scale},
     {"hologram.Sine", fused_sine},
+    {"hologram.Spread", blocked_spread},
     {"hologram.ToBlocked", to_blocked},
 };
 

@@ -45,5 +45,6 @@ Status from_blocked(KernelContext& c);
 Status blocked_pool(KernelContext& c);
 Status blocked_global_average(KernelContext& c);
 Status blocked_scale(KernelContext& c);
+Status blocked_spread(KernelContext& c);
 
 }  // namespace hologram::kernels

@@ -164,4 +164,55 @@ Status blocked_scale(KernelContext& c) {
   return {};
 }
 
+// Each pixel becomes `times` (rows, columns) pixels. They come from so many groups of the channels,
+// the one at row i and column j from group i * columns + j, or with `repeat` they are all the same.
+Status blocked_spread(KernelContext& c) {
+  const Tensor& x = c.input(0);
+  const auto times = c.integers("times");
+  constexpr int64_t kMost = 1 << 10;
+  if (x.dims.rank() != 5 || x.dims.back() != int64_t(dense::kChannelBlock) || times.size() != 2 ||
+      std::ranges::any_of(times, [](int64_t t) { return t < 1 || t > kMost; }))
+    return fail(ErrorCode::shape_mismatch, "{} is not a blocked image to be spread",
+                x.dims.to_string());
+  const bool repeat = c.integer("repeat") != 0;
+  const int64_t rows = times[0], columns = times[1], groups = repeat ? 1 : rows * columns;
+  const int64_t height = x.dims[2], width = x.dims[3], blocks = x.dims[1] / groups;
+  if (x.dims[1] % groups != 0)
+    return fail(ErrorCode::shape_mismatch, "{} blocks of channels in {} groups", x.dims[1], groups);
+  HOLOGRAM_TRY(Tensor y, c.output(0, {x.dims[0], blocks, Dims{height, rows}.count(),
+                                      Dims{width, columns}.count(), x.dims.back()}));
+  if (x.dtype != y.dtype)
+    return fail(ErrorCode::type_mismatch, "{} spread to {}", name_of(x.dtype), name_of(y.dtype));
+  const auto run = [&]<typename Pixel>() {
+    const auto* from = reinterpret_cast<const Pixel*>(x.data);
+    auto* to = reinterpret_cast<Pixel*>(y.data);
+    const int64_t group = repeat ? 0 : blocks * height * width;
+    c.threads().parallel_for(
+        static_cast<size_t>(x.dims[0] * blocks * height), 8, [&](size_t begin, size_t end) {
+          for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
+            const int64_t sample = row / (blocks * height);
+            const Pixel* first = from + (row + sample * (groups - 1) * blocks * height) * width;
+            for (int64_t i = 0; i < rows; ++i) {
+              Pixel* line = to + (row * rows + i) * width * columns;
+              for (int64_t w = 0; w < width; ++w)
+                for (int64_t j = 0; j < columns; ++j)
+                  line[w * columns + j] = first[(i * columns + j) * group + w];
+            }
+          }
+        });
+  };
+  struct Wide {
+    float values[dense::kChannelBlock];
+  };
+  struct Narrow {
+    uint16_t values[dense::kChannelBlock];
+  };
+  if (y.count() == 0) return {};
+  if (x.dtype == DType::bf16)
+    run.template operator()<Narrow>();
+  else
+    run.template operator()<Wide>();
+  return {};
+}
+
 }  // namespace hologram::kernels

@@ -110,6 +110,21 @@ struct OutsideElement {
   }
 };
 
+// How often each element of a row is repeated, where that is all that happens to it; otherwise 0.
+int64_t repeats_of(const ResizeAxis& axis, const int64_t* table) {
+  if (axis.in < 1 || axis.out % axis.in != 0) return 0;
+  const int64_t times = axis.out / axis.in;
+  for (int64_t i = 0; i < axis.out; ++i)
+    if (table[i] != i / times) return 0;
+  return times;
+}
+
+template <int64_t kTimes, typename T>
+void repeat(const T* from, int64_t count, T* to) {
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < kTimes; ++j) to[i * kTimes + j] = from[i];
+}
+
 template <typename T>
 Status resize_nearest(KernelContext& c, const ResizeMode& mode, const ResizeAxes& axes,
                       const Tensor& y) {
@@ -125,8 +140,10 @@ Status resize_nearest(KernelContext& c, const ResizeMode& mode, const ResizeAxes
   const T outside = OutsideElement(x.dtype, mode.extrapolation).as<T>();
   const int64_t length = rank == 0 ? 1 : axes.output.back();
   const bool whole = rank == 0 || (!axes.axis[rank - 1].resized() && !mode.crops());
+  const int64_t times = whole ? 1 : repeats_of(axes.axis[rank - 1], tables[rank - 1]);
   c.threads().parallel_for(
       y.count() / length, std::max<int64_t>(1, 16384 / length), [&](size_t begin, size_t end) {
+        int64_t before = -1;  // where the last row came from
         for (size_t row = begin; row < end; ++row) {
           int64_t offset = 0, rest = static_cast<int64_t>(row);
           bool inside = true;
@@ -141,11 +158,20 @@ Status resize_nearest(KernelContext& c, const ResizeMode& mode, const ResizeAxes
             std::fill_n(to, length, outside);
           else if (whole)
             std::copy_n(from, length, to);
+          else if (offset == before)
+            std::copy_n(to - length, length, to);
+          else if (times == 2)
+            repeat<2>(from, length / 2, to);
+          else if (times == 4)
+            repeat<4>(from, length / 4, to);
+          else if (times == 8)
+            repeat<8>(from, length / 8, to);
           else
             for (int64_t i = 0; i < length; ++i) {
               const int64_t at = tables[rank - 1][i];
               to[i] = at < 0 ? outside : from[at];
             }
+          before = inside ? offset : -1;
         }
       });
   return {};
