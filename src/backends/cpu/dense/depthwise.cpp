@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/dense/depthwise.cpp"
@@ -238,6 +239,8 @@ using PixelFunction = void (*)(const DepthwiseRow&, const KernelRows&, bool, siz
                                const float*, float*);
 template <typename T>
 PixelFunction pixel_function(const ConvShape& s) {
+  // Images of bf16 are for CPUs that multiply it, which have wide vectors.
+  if constexpr (!std::is_same_v<T, float> && HWY_MAX_BYTES < 64) return run_pixels<T, 0, 0>;
   if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 1)
     return run_pixels<T, 3, 1>;
   if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 2)
