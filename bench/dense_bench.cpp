@@ -10,6 +10,7 @@
 #include "backends/cpu/dense/attention.h"
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
@@ -17,6 +18,7 @@
 #include "backends/cpu/dense/normalize.h"
 #include "backends/cpu/dense/pool.h"
 #include "backends/cpu/dense/recurrent.h"
+#include "backends/cpu/dense/unit_tile.h"
 #include "bench/measure.h"
 #include "fmt/core.h"
 #include "support/aligned.h"
@@ -208,6 +210,84 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
   const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
   row(name, fmt::format("{}->{} {}x{} k{} s{}", in, out, size, size, kernel, stride),
       2.0 * out * in * kernel * kernel * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
+}
+
+void bench_conv_digits(const char* name, detail::DigitsOrder order, const ConvShape& s,
+                       ThreadPool& pool) {
+  if (!wanted(name)) return;
+  detail::order_digits(order);
+  const size_t taps = s.kernel_height * s.kernel_width;
+  Floats weights(s.out_channels * s.in_channels * taps), packed(packed_conv_digits_bytes(s) / 4);
+  pack_conv_digits(s, weights.data(), packed.bytes.data());
+  Floats x(channel_blocks(s.in_channels) * 16 * s.in_height * s.in_width), bias(s.out_channels);
+  Floats y(channel_blocks(s.out_channels) * 16 * s.out_height * s.out_width);
+  ConvDigits c{
+      .shape = s, .input = x.data(), .packed_weights = packed.bytes.data(), .output = y.data()};
+  c.epilogue.bias = bias.data();
+  c.epilogue.activation = Activation::relu;
+  Floats scratch(conv_digits_scratch_bytes(c) / 4);
+  const auto run = [&] { conv_digits(c, scratch.bytes.data(), pool); };
+  const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
+  const bool pays = conv_digits_pays(s, s.kernel_width == 1);
+  row(name + std::string(pays ? " *" : ""),
+      fmt::format("{}->{} {}x{} k{} s{}", s.in_channels, s.out_channels, s.in_height, s.in_width,
+                  s.kernel_height, s.stride_height),
+      2.0 * s.out_channels * s.in_channels * taps * s.out_height * s.out_width, "GFLOP/s", t,
+      pool.size());
+  detail::order_digits();
+}
+
+// Two parts against digits, in the orders that tiles can take; a star where the compiler takes
+// digits.
+void conv_forms_table(ThreadPool& one) {
+  struct Layer {
+    size_t in, out, size, kernel, stride;
+  };
+  for (const Layer& l : {// ResNet
+                         Layer{64, 64, 56, 3, 1},
+                         {128, 128, 28, 3, 1},
+                         {256, 256, 14, 3, 1},
+                         {512, 512, 7, 3, 1},
+                         {128, 128, 56, 3, 2},
+                         {512, 512, 14, 3, 2},
+                         {256, 64, 56, 1, 1},
+                         {64, 256, 56, 1, 1},
+                         {1024, 256, 14, 1, 1},
+                         {256, 1024, 14, 1, 1},
+                         {64, 64, 56, 1, 1},
+                         {512, 1024, 28, 1, 2},
+                         // DenseNet
+                         {128, 32, 28, 3, 1},
+                         {256, 128, 28, 1, 1},
+                         {96, 128, 56, 1, 1},
+                         // SqueezeNet
+                         {64, 16, 55, 1, 1},
+                         {16, 64, 55, 1, 1},
+                         {16, 64, 55, 3, 1},
+                         {32, 128, 27, 3, 1},
+                         {48, 192, 13, 3, 1},
+                         {64, 256, 13, 3, 1},
+                         {512, 1000, 13, 1, 1},
+                         // MobileNet, RetinaFace
+                         {24, 144, 56, 1, 1},
+                         {144, 24, 56, 1, 1},
+                         {96, 576, 14, 1, 1},
+                         {64, 32, 64, 3, 1}}) {
+    bench_conv_bf16("conv forms parts", Bf16Parts::two, l.in, l.out, l.size, l.kernel, l.stride,
+                    one);
+    ConvShape s;
+    s.in_channels = l.in;
+    s.out_channels = l.out;
+    s.in_height = s.in_width = l.size;
+    s.kernel_height = s.kernel_width = l.kernel;
+    s.stride_height = s.stride_width = l.stride;
+    s.pad_top = s.pad_left = l.kernel / 2;
+    s.out_height = s.out_width = conv_output_size(l.size, l.kernel / 2 * 2, l.kernel, l.stride, 1);
+    bench_conv_digits("conv forms digits", {}, s, one);
+    bench_conv_digits("conv forms digits near", {.whole = 0}, s, one);
+    bench_conv_digits("conv forms twice", {.twice = true}, s, one);
+    bench_conv_digits("conv forms twice near", {.twice = true, .whole = 0}, s, one);
+  }
 }
 
 void conv_bf16_table(ThreadPool& one) {
@@ -462,6 +542,7 @@ int main(int argc, char** argv) {
   bench::gemm_table(one, two);
   bench::conv_table(one, two);
   bench::conv_bf16_table(one);
+  bench::conv_forms_table(one);
   for (auto [m, n, k] :
        {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {128, 768, 3072}, {1, 768, 768}}) {
     bench::bench_int8(m, n, k, one);

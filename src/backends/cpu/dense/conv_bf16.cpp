@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/dense/bf16_values.h"
+#include "backends/cpu/dense/conv_image.h"
 #include "backends/cpu/dense/direct_epilogue.h"
 #include "backends/cpu/dense/image_rows.h"
 #include "backends/cpu/dense/tile.h"
@@ -20,27 +21,8 @@ constexpr size_t kChunkChannels = 2 * kChannelBlock;
 constexpr size_t kFewChannels = 4, kPixelUnits = kFewChannels / 2;
 constexpr size_t kRunPixels = kChunkChannels / kFewChannels;  // pixels of a chunk
 
-// One axis: output i meets kernel position k at place i + lead(k) of the plane of residue(k).
-struct Axis {
-  size_t in, out, kernel, stride, pad, dilation;
-  size_t planes, size;  // residues that occur (the lowest ones at least), places of a plane
-
-  Axis(size_t in, size_t out, size_t kernel, size_t stride, size_t pad, size_t dilation)
-      : in(in), out(out), kernel(kernel), stride(stride), pad(pad), dilation(dilation), planes(1) {
-    for (size_t k = 0; k < kernel; ++k) planes = std::max(planes, residue(k) + 1);
-    size = out + lead(kernel - 1);
-  }
-  size_t residue(size_t k) const { return k * dilation % stride; }
-  size_t lead(size_t k) const { return k * dilation / stride; }
-  // The input position of a place, or `in` where there is none.
-  size_t source(size_t plane, size_t place) const {
-    const size_t at = place * stride + plane;
-    return at < pad || at - pad >= in ? in : at - pad;
-  }
-};
-
 struct Image {
-  Axis y, x;
+  ConvAxis y, x;
   bool runs;    // nchw of few channels: pixels of kPixelUnits, rows of the kernel in one run
   bool points;  // every output pixel is made of one input pixel
   size_t chunks, taps, parts;
@@ -51,13 +33,10 @@ struct Image {
   size_t rows;                // of the product: pixels in a row with the margins between them
 
   Image(const ConvShape& s, Bf16Parts p, Layout input)
-      : y(s.in_height, s.out_height, s.kernel_height, s.stride_height, s.pad_top,
-          s.dilation_height),
-        x(s.in_width, s.out_width, s.kernel_width, s.stride_width, s.pad_left, s.dilation_width),
+      : y(ConvAxis::rows_of(s)),
+        x(ConvAxis::columns_of(s)),
         runs(input == Layout::nchw),
-        points(!runs && s.kernel_height * s.kernel_width == 1 && s.pad_top + s.pad_left == 0 &&
-               (s.out_height - 1) * s.stride_height < s.in_height &&
-               (s.out_width - 1) * s.stride_width < s.in_width),
+        points(!runs && conv_of_points(s)),
         chunks(runs ? (s.kernel_width + kRunPixels - 1) / kRunPixels
                     : (s.in_channels + kChunkChannels - 1) / kChunkChannels),
         taps(runs ? s.kernel_height : s.kernel_height * s.kernel_width),
@@ -213,7 +192,7 @@ struct Scratch {
   Scratch(const ConvShape& s, const Image& form)
       : image(form.bytes()),
         steps(align_up(form.chunks * form.taps * sizeof(ptrdiff_t), kAlignment)),
-        bias(align_up(align_up(s.out_channels, kChannelBlock) * sizeof(float), kAlignment)),
+        bias(align_up(padded_bias_bytes(s), kAlignment)),
         copies(0),
         copy(form.points || (form.runs && unit_kernels().depth == 0)) {
     if (copy) copies = unit_gemm_scratch_bytes(form.rows, form.units());
@@ -266,12 +245,7 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
   auto* steps = reinterpret_cast<ptrdiff_t*>(memory + scratch.image);
   image.find_steps(steps);
   Epilogue epilogue = conv.epilogue;
-  if (epilogue.bias && s.out_channels % kChannelBlock) {
-    auto* bias = reinterpret_cast<float*>(memory + scratch.image + scratch.steps);
-    std::memset(bias, 0, scratch.bias);
-    std::memcpy(bias, epilogue.bias, s.out_channels * sizeof(float));
-    epilogue.bias = bias;
-  }
+  pad_bias(s, epilogue, reinterpret_cast<float*>(memory + scratch.image + scratch.steps));
   // Runs of values that are not f32 pass through memory of the thread that finishes them. The
   // epilogue has to know that there is a residual; where it lies is the tile's business.
   const bool local = conv.output_bf16 || conv.residual_bf16;
@@ -313,37 +287,24 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
     const auto take_points = [&](size_t row, size_t height, uint32_t* packed) {
       const size_t part = height * kChunk;
       for (size_t c = 0; c < image.chunks; ++c, packed += image.parts * part)
-        for (size_t r = 0; r < height;) {
-          const size_t y = (row + r) / s.out_width, x = (row + r) % s.out_width;
-          // Where nothing is left out rows of the image follow each other.
-          const bool dense =
-              s.stride_width == 1 && s.stride_height == 1 && s.in_width == s.out_width;
-          const size_t count = dense ? height - r : std::min(height - r, s.out_width - x);
-          input.chunk(c, y * s.stride_height * s.in_width + x * s.stride_width, count,
-                      packed + r * kChunk, image.parts == 2 ? packed + part + r * kChunk : nullptr);
-          r += count;
-        }
+        for_points(s, row, height, [&](size_t r, size_t at, size_t count) {
+          input.chunk(c, at, count, packed + r * kChunk,
+                      image.parts == 2 ? packed + part + r * kChunk : nullptr);
+        });
     };
     // Whole blocks are written; the lanes beyond the channels receive what falls out.
     const size_t outputs = align_up(s.out_channels, kChannelBlock);
     const size_t line = image.points ? pixels : s.out_width;  // pixels without a margin
     const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
       alignas(64) float values[kMaxUnitRows * kPanelColumns], other[kMaxUnitRows * kPanelColumns];
-      for (size_t r = 0; r < rows;) {
-        const size_t y = (row + r) / image.width, x = (row + r) % image.width;
-        if (x >= line) {  // the margin between two rows
-          r += image.width - x;
-          continue;
-        }
-        const size_t count = std::min(rows - r, line - x);
+      for_pixel_runs(row, rows, image.width, line, [&](size_t r, size_t count, size_t pixel) {
         const size_t run = count * kChannelBlock;
         Tile tile;
         tile.rows = count;
         tile.columns = std::min(width, outputs - column);
         tile.column = column;
         tile.epilogue = &epilogue;
-        const size_t place = column / kChannelBlock * block + (y * s.out_width + x) * kChannelBlock;
-        tile.offset = n * out_values + place;
+        tile.offset = n * out_values + column / kChannelBlock * block + pixel * kChannelBlock;
         if (quick) {
           quick({.sums = static_cast<const float*>(sums) + r * width,
                  .rows = count,
@@ -355,8 +316,7 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
                  .high = clip.clips ? clip.high : HUGE_VALF,
                  .to = static_cast<uint16_t*>(conv.output) + tile.offset,
                  .block = static_cast<ptrdiff_t>(block)});
-          r += count;
-          continue;
+          return;
         }
         tile.c_row = kChannelBlock;
         tile.c = local ? values : static_cast<float*>(conv.output) + tile.offset;
@@ -384,8 +344,7 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
           each_block(values, [&](const float* from, size_t at) {
             std::memcpy(static_cast<float*>(conv.output) + at, from, run * sizeof(float));
           });
-        r += count;
-      }
+      });
     };
     unit_gemm({.m = image.rows,
                .n = s.out_channels,

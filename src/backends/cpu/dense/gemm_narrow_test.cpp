@@ -16,6 +16,9 @@ template <typename Body>
 void for_each_unit_level(const Body& body) {
   for_each_level(body);
   if (!has_bf16_tiles()) return;
+  detail::order_digits({.twice = true});
+  body();
+  detail::order_digits();
   detail::allow_amx(false);
   for_each_level(body);
   detail::allow_amx(true);

@@ -162,7 +162,7 @@ void digits_strip(const UnitTile& tile, size_t row, size_t column) {
   };
   const size_t part = tile.width * kChunk;
   for (size_t pair = 0; pair < tile.units / (2 * kChunk); ++pair) {
-    const uint32_t* a = tile.pair(pair) + row * kChunk;
+    const uint32_t* a = tile.pair(pair) + row * tile.a_row;
     const uint32_t* b = tile.b + pair * 2 * part + column;
     for (size_t u = 0; u < kChunk; ++u, ++a, b += tile.width) {
       const auto load = [&](const uint32_t* from, size_t lane) {

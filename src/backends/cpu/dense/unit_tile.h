@@ -24,8 +24,8 @@ struct UnitTile {
   // parts `a_low` units further. Whole chunks only. Null: chunks follow each other.
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t a_low = 0;
-  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX) and int8
-                      // of kernels that are `in_place` only
+  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX), digits
+                      // and int8 of kernels that are `in_place` only
   const uint32_t* b = nullptr;
   size_t units = 0;
   size_t rows = 0;
@@ -59,11 +59,12 @@ struct UnitKernels {
   UnitFunction int8;   // unsigned a, signed b, int32_t sums
   UnitFunction bf16;   // float sums
   UnitFunction split;  // float sums of values of two parts; an even number of whole chunks
-  // Of values of two digits: 1/256 of their products, as float. The left side is packed.
+  // Of values of two digits: 1/256 of their products, as float.
   UnitFunction digits;
   // Units after which the sums are put down, so that a panel of that depth stays near for all
-  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
-  size_t depth = 0, whole = 0;
+  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once, and
+  // `whole_digits` where it is digits then.
+  size_t depth = 0, whole = 0, whole_digits = 0;
   // Whether int8 takes its left side as it lies in memory, sums that end within a chunk too.
   bool in_place = false;
   // Around the tiles that one thread runs; null where nothing is to be done.
@@ -108,6 +109,13 @@ using InterleaveFunction = void (*)(const float* from, size_t stride, size_t cha
 InterleaveFunction avx512_bf16_interleave();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
+// For tests and measurements on such a CPU: which order products of digits follow, 16 rows at a
+// time or 32 in two passes, and `whole_digits`. No arguments: what is thought best.
+struct DigitsOrder {
+  bool twice = false;
+  uint32_t whole = 1152;
+};
+void order_digits(DigitsOrder order = {});
 }  // namespace detail
 
 }  // namespace hologram::backends::dense

@@ -243,13 +243,28 @@ HOLOGRAM_AMX void run_split_near(const UnitTile& tile) {
   store_sums<2, 2>(tile);
 }
 
+// What sums of digits become: 256 times those of upper by upper ones and those of mixed products.
+HOLOGRAM_AMX inline __attribute__((always_inline)) void add_digits(const UnitTile& tile, size_t row,
+                                                                   size_t rows,
+                                                                   const int32_t* upper,
+                                                                   const int32_t* cross) {
+  float* sums = static_cast<float*>(tile.sums) + row * tile.width;
+  for (size_t i = 0; i < std::min(tile.rows - row, rows) * tile.width; i += kChunk) {
+    __m512 sum =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(upper + i)), _mm512_set1_ps(256.0f),
+                        _mm512_cvtepi32_ps(_mm512_load_si512(cross + i)));
+    if (tile.add) sum = _mm512_add_ps(sum, _mm512_loadu_ps(sums + i));
+    _mm512_storeu_ps(sums + i, sum);
+  }
+}
+
 // Upper by upper digits and the two mixed products have sums of their own, so 16 rows at a time:
 // six products for six loads.
 template <int kB>
 HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
   constexpr size_t kPart = kB * kTileUnits;  // of B
   const size_t pairs = tile.units / (2 * kChunk);
-  const ptrdiff_t low = tile.low();
+  const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   Ahead ahead(tile, 2 * pairs);
   alignas(64) int32_t upper[kB * kTileUnits], cross[kB * kTileUnits];
   for (size_t row = 0; row < tile.rows; row += kChunk) {
@@ -259,11 +274,11 @@ HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
     _tile_zero(3);
     const uint32_t* b = tile.b;
     for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
-      const uint32_t* a = tile.pair(c) + row * kChunk;
-      _tile_loadd(4, a, kRowBytes);
+      const uint32_t* a = tile.pair(c) + row * tile.a_row;
+      _tile_loadd(4, a, a_row);
       _tile_loadd(6, b, kB * kRowBytes);
       _tile_dpbssd(0, 4, 6);
-      _tile_loadd(5, a + low, kRowBytes);
+      _tile_loadd(5, a + low, a_row);
       _tile_dpbssd(2, 5, 6);
       if constexpr (kB == 2) {
         _tile_loadd(7, b + kChunk, kB * kRowBytes);
@@ -287,15 +302,99 @@ HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
       _tile_stored(1, upper + kChunk, kB * kRowBytes);
       _tile_stored(3, cross + kChunk, kB * kRowBytes);
     }
-    float* sums = static_cast<float*>(tile.sums) + row * tile.width;
-    for (size_t i = 0; i < std::min(tile.rows - row, kChunk) * tile.width; i += kChunk) {
-      __m512 sum =
-          _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(upper + i)), _mm512_set1_ps(256.0f),
-                          _mm512_cvtepi32_ps(_mm512_load_si512(cross + i)));
-      if (tile.add) sum = _mm512_add_ps(sum, _mm512_loadu_ps(sums + i));
-      _mm512_storeu_ps(sums + i, sum);
-    }
+    add_digits(tile, row, kChunk, upper, cross);
   }
+}
+
+// Of 32 rows and 16 columns: likewise six products for six loads, where 16 rows at a time would
+// take eight.
+HOLOGRAM_AMX void run_tall_digits(const UnitTile& tile) {
+  constexpr size_t kPart = kTileUnits;
+  const size_t pairs = tile.units / (2 * kChunk);
+  const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
+  const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
+  Ahead ahead(tile, pairs);
+  alignas(64) int32_t upper[2 * kTileUnits], cross[2 * kTileUnits];
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  const uint32_t* b = tile.b;
+  for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
+    const uint32_t* a = tile.pair(c);
+    _tile_loadd(6, b, kRowBytes);
+    _tile_loadd(4, a, a_row);
+    _tile_dpbssd(0, 4, 6);
+    _tile_loadd(7, b + kPart, kRowBytes);
+    _tile_dpbssd(2, 4, 7);
+    _tile_loadd(5, a + second, a_row);
+    _tile_dpbssd(1, 5, 6);
+    _tile_loadd(4, a + low, a_row);
+    _tile_dpbssd(3, 5, 7);
+    ahead.advance();
+    _tile_dpbssd(2, 4, 6);
+    _tile_loadd(5, a + low + second, a_row);
+    _tile_dpbssd(3, 5, 6);
+  }
+  if (tile.meanwhile) (*tile.meanwhile)();
+  _tile_stored(0, upper, kRowBytes);
+  _tile_stored(1, upper + kTileUnits, kRowBytes);
+  _tile_stored(2, cross, kRowBytes);
+  _tile_stored(3, cross + kTileUnits, kRowBytes);
+  add_digits(tile, 0, 2 * kChunk, upper, cross);
+}
+
+// One product of 32 rows and 32 columns, of 64 digits each: four products for four loads.
+HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_digits(const uint32_t* a,
+                                                                        ptrdiff_t a_row,
+                                                                        ptrdiff_t second,
+                                                                        const uint32_t* b) {
+  _tile_loadd(6, b, 2 * kRowBytes);
+  _tile_loadd(4, a, a_row);
+  _tile_dpbssd(0, 4, 6);
+  _tile_loadd(7, b + kChunk, 2 * kRowBytes);
+  _tile_dpbssd(1, 4, 7);
+  _tile_loadd(5, a + second, a_row);
+  _tile_dpbssd(2, 5, 6);
+  _tile_dpbssd(3, 5, 7);
+}
+HOLOGRAM_AMX inline __attribute__((always_inline)) void store_digits(int32_t* sums) {
+  _tile_stored(0, sums, 2 * kRowBytes);
+  _tile_stored(1, sums + kChunk, 2 * kRowBytes);
+  _tile_stored(2, sums + 2 * kTileUnits, 2 * kRowBytes);
+  _tile_stored(3, sums + 2 * kTileUnits + kChunk, 2 * kRowBytes);
+}
+
+// As many loads and products as run_digits, but all 32 rows at a time, upper digits first and mixed
+// ones in a second pass: three quarters of B's bytes for half as many again of A's, which are near
+// where A is an image.
+HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile) {
+  constexpr size_t kPart = 2 * kTileUnits;
+  const size_t pairs = tile.units / (2 * kChunk);
+  const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
+  const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
+  Ahead ahead(tile, pairs);
+  alignas(64) int32_t upper[4 * kTileUnits], cross[4 * kTileUnits];
+  for (int pass = 0; pass < 2; ++pass) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    const uint32_t* b = tile.b;
+    for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
+      const uint32_t* a = tile.pair(c);
+      if (pass == 0) {
+        multiply_digits(a, a_row, second, b);
+        continue;
+      }
+      multiply_digits(a + low, a_row, second, b);
+      ahead.advance();
+      multiply_digits(a, a_row, second, b + kPart);
+    }
+    if (pass == 0 && tile.meanwhile) (*tile.meanwhile)();
+    store_digits(pass == 0 ? upper : cross);
+  }
+  add_digits(tile, 0, 2 * kChunk, upper, cross);
 }
 
 template <Product kProduct>
@@ -312,8 +411,13 @@ void run_any_split(const UnitTile& tile) {
   return two_b ? run_split<1, 2>(tile) : run_split<1, 1>(tile);
 }
 
+std::atomic<detail::DigitsOrder> digits_order = detail::DigitsOrder{};
+
 void run_any_digits(const UnitTile& tile) {
-  return tile.width > kChunk ? run_digits<2>(tile) : run_digits<1>(tile);
+  const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
+  if (two_a && two_b && digits_order.load().twice) return run_digits_twice(tile);
+  if (two_a && !two_b) return run_tall_digits(tile);
+  return two_b ? run_digits<2>(tile) : run_digits<1>(tile);
 }
 
 // The CPU has the instructions, and the system keeps the registers for processes that ask.
@@ -342,11 +446,13 @@ bool use_amx(UnitKernels& kernels) {
   // 16 KiB of a panel: what stays in the first cache beside the rows of A that pass through it.
   kernels.depth = 128;
   kernels.whole = 1152;
+  kernels.whole_digits = digits_order.load().whole;
   kernels.begin = &begin_tiles;
   kernels.end = &end_tiles;
   return true;
 }
 void allow_amx(bool allowed) { amx_allowed = allowed; }
+void order_digits(DigitsOrder order) { digits_order = order; }
 }  // namespace detail
 
 }  // namespace hologram::backends::dense
@@ -356,6 +462,7 @@ void allow_amx(bool allowed) { amx_allowed = allowed; }
 namespace hologram::backends::dense::detail {
 bool use_amx(UnitKernels&) { return false; }
 void allow_amx(bool) {}
+void order_digits(DigitsOrder) {}
 }  // namespace hologram::backends::dense::detail
 
 #endif
