@@ -8,6 +8,7 @@
 
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_int8.h"
 #include "backends/cpu/dense/conv_mirror.h"
 #include "backends/cpu/dense/conv_signal.h"
@@ -222,7 +223,8 @@ class Packer {
                                  integer("group"),
                                  integer("parts"),
                                  integer("half"),
-                                 integer("mirrored")};
+                                 integer("mirrored"),
+                                 integer("digits")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
     return form;
@@ -308,6 +310,11 @@ class Packer {
     const dense::Layout layout = node.attributes.integer("blocked_input") != 0
                                      ? dense::Layout::blocked
                                      : dense::Layout::nchw;
+    if (node.attributes.integer("digits") != 0) {
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_digits_bytes(conv), DType::u8));
+      dense::pack_conv_digits(conv, weights.as<float>(), packed.data);
+      return packed;
+    }
     if (node.attributes.integer("parts") != 0) {
       const dense::Bf16Parts parts = parts_of(node);
       if (node.attributes.integer("blocked_output") == 0) {  // a signal

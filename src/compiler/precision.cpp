@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/dense/conv_digits.h"
+#include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "compiler/signal_filters.h"
 #include "compiler/weight_codes.h"
@@ -22,7 +24,6 @@ constexpr int64_t kFewChannels = 16;
 constexpr int64_t kFewTerms = 32;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewPixels = 16;
-constexpr int64_t kMostTerms = 65536;         // whose products of digits a sum of 32 bits holds
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 
 bool multiplies(const Node& node) {
@@ -105,11 +106,28 @@ namespace {
 // How the operands of a step that may be narrow are multiplied, from the narrowest.
 enum class Grade { part, f16, digits, two_parts, f32 };
 
-// Of a product by constants digits are the same 16 bits as two parts, but of a row's or column's
-// largest value instead of each: tiles multiply them twice as fast. The terms of a convolution come
-// from many pixels, which have no scale together.
+// Of a product by constants digits are the same 16 bits as two parts, but of the largest value of
+// what shares a scale with an element instead of each: tiles multiply them twice as fast. Rows of a
+// matrix and pixels have a scale each; a sample's image has one where the kernel adds up pixels.
 bool has_digits(const Node& node) {
-  return node.op == "MatMul" && node.attributes.integer("k") <= kMostTerms;
+  if (node.op == "MatMul")
+    return node.attributes.integer("k") <= static_cast<int64_t>(dense::kMostDigitTerms);
+  if (node.op != "Conv" || node.attributes.integer("blocked_input") == 0 ||
+      node.attributes.integer("blocked_output") == 0)
+    return false;
+  const auto weights = node.attributes.integers("weight_shape");
+  const auto dilations = node.attributes.integers("dilations");
+  const dense::ConvShape shape{
+      .in_channels = static_cast<size_t>(weights[1]),
+      .out_channels = static_cast<size_t>(weights[0]),
+      .kernel_height = static_cast<size_t>(weights.size() == 4 ? weights[2] : 1),
+      .kernel_width = static_cast<size_t>(weights.back()),
+      .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
+      .groups = static_cast<size_t>(node.attributes.integer("group", 1))};
+  const bool points =
+      shape.kernel_height * shape.kernel_width == 1 &&
+      std::ranges::all_of(node.attributes.integers("pads"), [](int64_t pad) { return pad == 0; });
+  return dense::conv_digits_supported(shape) && dense::conv_digits_pays(shape, points);
 }
 
 struct Wish {
@@ -166,13 +184,13 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
       node.attributes.set("half", int64_t{1});
       continue;
     }
+    if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
     if (grade == Grade::digits) {
       node.attributes.set("digits", int64_t{2});
       ++choice.digits;
       continue;
     }
     node.attributes.set("parts", int64_t{grade == Grade::two_parts ? 2 : 1});
-    if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
   }
   return choice;
 }

@@ -31,9 +31,10 @@ Result<Precision> parse_precision(std::string_view name);
 // on this machine (Winograd without tiles) or has no such kernel stays f32. Attention takes part
 // where the CPU has instructions for bf16.
 //
-// Where errors are `measured`, products by constants of `fast` get `digits` instead: 16-bit
-// integers of two digits by a scale a row or column (GemmDigits), which tiles multiply twice as
-// fast. They are as good as two parts where the values of a row are alike.
+// Where errors are `measured`, products and convolutions by constants of `fast` get `digits`
+// instead: 16-bit integers of two digits by a scale a row or column (GemmDigits), a pixel or an
+// image (ConvDigits), which tiles multiply twice as fast. They are as good as two parts where the
+// values that share a scale are alike.
 //
 // Step i of those that could be narrow is widened[i] grades wider where that exists. 1: two parts,
 // or in `bf16` digits or two parts (f32 where they would not pay). 2: f32.

@@ -191,6 +191,45 @@ TEST(Precision, MeasuredProductsMayBeIntegers) {
   EXPECT_EQ(digits != parts, backends::dense::has_bf16_tiles());
 }
 
+// As a CPU with tiles compiles it; the results are the same without them.
+TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
+  struct Report {
+    std::string note;
+    std::vector<float> y;
+    size_t bytes = 0;
+  };
+  const auto run = [](Precision precision, bool measured, uint8_t wider = 0) {
+    Report result;
+    CompileReport report;
+    result.y = result_of(network(), {1, 32, 15, 13},
+                         {.precision = precision,
+                          .widened = std::vector<uint8_t>(100, wider),
+                          .measured = measured,
+                          .report = &report},
+                         &result.bytes);
+    result.note = report.precision_note;
+    return result;
+  };
+  const std::vector<float> exact = result(Precision::f32);
+  backends::dense::detail::pretend_bf16_tiles(true);
+  const Report parts = run(Precision::fast, false), digits = run(Precision::fast, true);
+  const Report wider = run(Precision::fast, true, 1), widest = run(Precision::fast, true, 2);
+  const Report bf16 = run(Precision::bf16, true), wider_bf16 = run(Precision::bf16, true, 1);
+  backends::dense::detail::pretend_bf16_tiles(false);
+
+  EXPECT_EQ(parts.note, "fast: 2 steps as two bf16 parts, 2 in f32");
+  // The 1x1 kernel over 32 channels would multiply zeros; the last one has a plain output.
+  EXPECT_EQ(digits.note, "fast: 2 steps as two bf16 parts, 2 in f32; 1 of them integers");
+  EXPECT_LE(error(digits.y, exact), 1e-4);
+  EXPECT_NE(digits.y, parts.y);
+  EXPECT_LT(digits.bytes + 48 * 48 * 9, parts.bytes);
+  EXPECT_EQ(wider.y, parts.y);
+  EXPECT_EQ(widest.y, exact);
+  EXPECT_EQ(bf16.note.find("integers"), std::string::npos);
+  EXPECT_NE(wider_bf16.note.find("; 1 of them integers"), std::string::npos);
+  EXPECT_LE(error(wider_bf16.y, exact), 1e-4);
+}
+
 TEST(Precision, NamesAreKnownOrRefused) {
   EXPECT_EQ(*parse_precision("fast"), Precision::fast);
   EXPECT_EQ(*parse_precision("f16"), Precision::f16);

@@ -154,6 +154,49 @@ TEST(HostileNumbers, StridesOfFusedAttention) {
   refused({"hologram.ToBlocked", {zeros(Dims::filled(16, 1))}}, "too many");
 }
 
+TEST(HostileNumbers, DigitsOfConvolutions) {
+  // 3 x 3 over 16 channels: three steps of 64 terms, two digits each, and 32 scales.
+  constexpr int64_t kBytes = 3 * 2 * 64 * 16 + 32 * 4;
+  Call call{"hologram.Conv", {zeros({1, 1, 5, 6, 16}), zeros({kBytes}, DType::u8)}};
+  call = with(call, "weight_shape", Integers{16, 16, 3, 3});
+  call = with(call, "pads", Integers{1, 1, 1, 1});
+  for (const char* name : {"blocked_input", "blocked_output", "packed"})
+    call = with(call, name, int64_t{1});
+  call = with(call, "digits", int64_t{2});
+  EXPECT_EQ(floats(call), std::vector<float>(5 * 6 * 16, 0.0f));
+
+  for (int64_t digits : {int64_t{1}, int64_t{3}, int64_t{-2}, kLargest})
+    refused(with(call, "digits", digits), "no such convolution of");
+  refused(with(call, "parts", int64_t{2}), "no such convolution of");
+  refused(with(call, "packed", int64_t{0}), "no such convolution of");
+  refused(with(call, "blocked_output", int64_t{0}), "no such convolution of");
+  refused(with(call, "algorithm", int64_t{1}), "no such convolution of");
+  for (int64_t bytes : {kBytes - 1, kBytes + 1, int64_t{16 * 16 * 9}}) {
+    Call other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "bytes of packed weights");
+  }
+  refused(with(call, "weight_shape", Integers{16, 16, 1, 3}), "bytes of packed weights");
+  refused(with(call, "dilations", Integers{1, 2}), "bytes of packed weights");
+  refused(with(call, "pads", Integers{kLargest, 0, kLargest, 0}), "");
+  Call narrow = call;
+  narrow.inputs[0] = zeros({1, 1, 5, 6, 16}, DType::bf16);
+  refused(narrow, "no such convolution of");
+  narrow = with(call, "output", int64_t{static_cast<uint8_t>(DType::bf16)});
+  narrow.outputs[0].dtype = DType::bf16;
+  refused(narrow, "no such convolution of");
+  narrow = call;
+  narrow.inputs.resize(3);
+  narrow.inputs.push_back(zeros({1, 1, 5, 6, 16}, DType::bf16));
+  refused(narrow, "no such convolution of");
+  // More terms than 32 bits hold.
+  Call longest = call;
+  longest.inputs = {zeros({1, 4097, 1, 1, 16}), zeros({4097 * 16 * 16 * 2 + 128}, DType::u8)};
+  longest = with(with(longest, "weight_shape", Integers{16, 4097 * 16, 1, 1}), "pads",
+                 Integers{0, 0, 0, 0});
+  refused(longest, "no such convolution of");
+}
+
 TEST(HostileNumbers, RepeatsAndBlocks) {
   constexpr int64_t kMany = int64_t{1} << 40;
   refused({"Tile", {zeros({1, 1}), of<int64_t>({2}, {kMany, kMany})}}, "too large");

@@ -223,8 +223,8 @@ void add_dense(OperatorTable& table) {
   const std::string epilogue = kEpilogue;
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
-      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, half:i, output:i, "
-      "mirrored:i, even:i" +
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, digits:i, half:i, "
+      "output:i, mirrored:i, even:i" +
           epilogue,
       "X:TX, W:P, B:T?, residual:TR? -> Y:TY", float_conv);
   add("MatMul",

@@ -118,4 +118,10 @@ bool has_bf16_tiles();
 // Whether it has instructions for bf16 products at all (AMX or AVX512_BF16).
 bool has_bf16_products();
 
+namespace detail {
+// For tests: says so where there are none, so that what is compiled for them can be seen anywhere.
+// Products are what they were.
+void pretend_bf16_tiles(bool pretend);
+}  // namespace detail
+
 }  // namespace hologram::backends::dense

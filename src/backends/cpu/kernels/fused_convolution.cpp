@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_mirror.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/depthwise.h"
@@ -94,12 +95,32 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
   return {};
 }
 
+// Operands as 16-bit integers of two digits.
+Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
+  const bool narrow = c.input(0).dtype != DType::f32 || y.dtype != DType::f32 ||
+                      (c.has_input(3) && c.input(3).dtype != DType::f32);
+  if (narrow || c.integer("digits") != 2 || c.integer("parts") != 0 || c.integer("packed") == 0 ||
+      conv.input_layout != dense::Layout::blocked || conv.output_layout != dense::Layout::blocked ||
+      !dense::conv_digits_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of {} digits", c.integer("digits"));
+  HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_digits_bytes(conv.shape)));
+  const dense::ConvDigits digits{.shape = conv.shape,
+                                 .input = conv.input,
+                                 .packed_weights = c.input(1).data,
+                                 .output = conv.output,
+                                 .epilogue = conv.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_digits_scratch_bytes(digits)));
+  dense::conv_digits(digits, scratch.data(), c.threads());
+  return {};
+}
+
 }  // namespace
 
 // Inputs X, W, B?, residual?. B is a value a channel, or [2, channels]: values and what rounding
 // took from them. `weight_shape` is that of the weights before they were packed;
 // `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as `parts`
-// bf16 values each where that is not 0, or as half the taps where the filters are `mirrored`.
+// bf16 values each where that is not 0, as two `digits`, or as half the taps where the filters are
+// `mirrored`.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -144,6 +165,7 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  if (c.integer("digits") != 0) return digits_conv(c, conv, y);
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
   if (c.integer("mirrored") != 0) return mirrored_signal(c, conv);
