@@ -212,6 +212,15 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
       2.0 * out * in * kernel * kernel * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
 }
 
+// Near: sums are put down so that a panel stays in the first cache. Whole: never, up to the length
+// that is bounded by the second.
+constexpr std::pair<const char*, detail::DigitsOrder> kDigitsOrders[] = {
+    {"digits near", {.whole = 128, .packed = 128}},
+    {"digits whole", {.whole = 1152, .packed = 1152}},
+    {"twice near", {.twice = true, .whole = 128, .packed = 128}},
+    {"twice whole", {.twice = true, .whole = 1152, .packed = 1152}},
+    {"twice bring", {.twice = true, .bring = true, .whole = 1152, .packed = 1152}}};
+
 void bench_conv_digits(const char* name, detail::DigitsOrder order, const ConvShape& s,
                        ThreadPool& pool) {
   if (!wanted(name)) return;
@@ -283,10 +292,8 @@ void conv_forms_table(ThreadPool& one) {
     s.stride_height = s.stride_width = l.stride;
     s.pad_top = s.pad_left = l.kernel / 2;
     s.out_height = s.out_width = conv_output_size(l.size, l.kernel / 2 * 2, l.kernel, l.stride, 1);
-    bench_conv_digits("conv forms digits", {}, s, one);
-    bench_conv_digits("conv forms digits near", {.whole = 0}, s, one);
-    bench_conv_digits("conv forms twice", {.twice = true}, s, one);
-    bench_conv_digits("conv forms twice near", {.twice = true, .whole = 0}, s, one);
+    for (const auto& [name, order] : kDigitsOrders)
+      bench_conv_digits(("conv forms " + std::string(name)).c_str(), order, s, one);
   }
 }
 
@@ -399,8 +406,10 @@ void bench_bf16(const char* name, Bf16Parts parts, size_t m, size_t n, size_t k,
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
-void bench_digits(size_t m, size_t n, size_t k, ThreadPool& pool) {
-  if (!wanted("gemm digits")) return;
+void bench_digits(const char* name, detail::DigitsOrder order, size_t m, size_t n, size_t k,
+                  ThreadPool& pool) {
+  if (!wanted(name)) return;
+  detail::order_digits(order);
   Floats a(m * k), b(n * k), c(m * n), packed(packed_b_digits_bytes(k, n) / 4);
   pack_b_digits(k, n, b.data(), n, false, packed.bytes.data());
   GemmDigits g{.m = m,
@@ -413,8 +422,9 @@ void bench_digits(size_t m, size_t n, size_t k, ThreadPool& pool) {
                .ldc = n};
   Floats scratch(gemm_digits_scratch_bytes(g) / 4);
   const auto run = [&] { gemm_digits(g, scratch.bytes.data(), pool); };
-  row("gemm digits", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
+  row(name, fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+  detail::order_digits();
 }
 
 void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
@@ -548,7 +558,9 @@ int main(int argc, char** argv) {
     bench::bench_int8(m, n, k, one);
     bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
     bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
-    bench::bench_digits(m, n, k, one);
+    bench::bench_digits("gemm digits", {}, m, n, k, one);
+    for (const auto& [name, order] : bench::kDigitsOrders)
+      bench::bench_digits(("gemm forms " + std::string(name)).c_str(), order, m, n, k, one);
   }
   for (size_t parts : {0, 2, 1}) {
     bench::bench_attention("bert", 12, 128, 64, false, one, parts);

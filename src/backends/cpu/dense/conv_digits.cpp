@@ -129,7 +129,7 @@ DigitScale scale_of(const Pixels& in, int32_t* each, unsigned threads, ThreadPoo
     alignas(64) int32_t most[kDigitRun] = {};
     in.digits.collect(in.input + b * in.block() + row * s.in_width * kChannelBlock, kChannelBlock,
                       count * s.in_width, in.lanes(b), most, 0);
-    std::fill_n(each + b * s.in_height + row, count, most_of(most));
+    std::fill_n(each + b * s.in_height + row, count, in.digits.most(most));
   };
   for_image_rows(pool, blocks, s.in_height, s.in_width, threads, find);
   return DigitScale(*std::max_element(each, each + blocks * s.in_height));
@@ -252,7 +252,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
                             in.lanes(b), most + r * kDigitRun, kDigitRun);
         });
       for (size_t r = 0; r < height; ++r) {
-        const DigitScale scale(most_of(most + r * kDigitRun));
+        const DigitScale scale(in.digits.most(most + r * kDigitRun));
         factors[r] = scale.factor;
         row_scales[row + r] = scale.back;
       }
@@ -271,8 +271,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
                .lower = reinterpret_cast<uint8_t*>(packed + digit + r * kChunk)});
         });
     };
-    const auto finish = [&](size_t row, size_t rows, size_t column, void* memory, size_t width) {
-      auto* sums = static_cast<float*>(memory);
+    const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
       in.digits.scale(sums, rows, width, image.points ? row_scales + row : &image_scale,
                       image.points ? 1 : 0, column_scales + column);
       const size_t line = image.points ? pixels : s.out_width;  // pixels without a margin
@@ -288,7 +287,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
         tile.c_row = tile.residual_row = kChannelBlock;
         tile.c_block = static_cast<ptrdiff_t>(block);
         if (epilogue.residual) tile.residual = epilogue.residual + tile.offset;
-        kernel.finish(tile, sums + r * width, width);
+        kernel.finish(tile, static_cast<float*>(sums) + r * width, width);
       });
     };
     const size_t head = align_up(s.out_channels, kPanelColumns) * sizeof(float);
@@ -302,8 +301,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
                .image_row = image.points ? kChunk : image.row,
                .steps = steps,
                .image_low = static_cast<ptrdiff_t>(image.digit),
-               // A panel is read twice for the rows of a tile: near ones only, but for images.
-               .step_units = image.points ? kChunk : 2 * kChunk,
+               .step_units = 2 * kChunk,
                .finish = finish},
               memory, pool);
   }

@@ -126,8 +126,9 @@ void expect_exact(const Trial& t, const std::vector<float>& y, auto finish) {
 
 void with_and_without_tiles(auto body) {
   for (bool twice : {false, true})
-    for (uint32_t whole : {1152u, 0u}) {
-      detail::order_digits({twice, whole});
+    for (bool whole : {false, true}) {
+      const uint16_t units = whole ? 1152 : 0;
+      detail::order_digits({.twice = twice, .bring = whole, .whole = units, .packed = units});
       body();
     }
   detail::order_digits();
@@ -245,6 +246,22 @@ TEST(ConvDigits, ThreadsAndBatchDoNotMatter) {
     second.residual.erase(second.residual.begin(),
                           second.residual.begin() + ptrdiff_t(y.size() / 2));
     EXPECT_EQ(second.result(two), std::vector<float>(y.begin() + ptrdiff_t(y.size() / 2), y.end()));
+  }
+}
+
+// Sums of integers are exact, so that tiles give the bits of any other CPU with AVX-512.
+TEST(ConvDigits, OrdersOfTheSumDoNotMatter) {
+  for (const ConvShape& s : {shape(200, 80, 9, 10, 3, 1, 1), shape(300, 40, 9, 10, 1, 1, 0)}) {
+    const Trial t(s);
+    detail::allow_amx(false);
+    const std::vector<float> y = t.result(ThreadPool::shared());
+    detail::allow_amx(true);
+    for (bool twice : {false, true})
+      for (uint16_t units : {0, 1152}) {
+        detail::order_digits({.twice = twice, .whole = units, .packed = units});
+        EXPECT_EQ(t.result(ThreadPool::shared()), y) << twice << " " << units;
+      }
+    detail::order_digits();
   }
 }
 

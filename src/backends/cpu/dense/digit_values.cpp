@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/dense/unit_tile.h"
+
 namespace hologram::backends::dense {
 namespace {
 
@@ -17,6 +19,8 @@ void collect(const float* from, size_t step, size_t pixels, size_t count, int32_
       most[p * most_step + i] = std::max(most[p * most_step + i],
                                          std::bit_cast<int32_t>(from[p * step + i]) & 0x7fffffff);
 }
+
+int32_t most_of(const int32_t* most) { return *std::max_element(most, most + kDigitRun); }
 
 void pixel_digits(const DigitPixels& t) {
   for (size_t run = 0; run < t.pixels * t.runs; ++run) {
@@ -33,10 +37,14 @@ void pixel_digits(const DigitPixels& t) {
   }
 }
 
-void scale_sums(float* sums, size_t rows, size_t width, const float* row_scales, size_t row_step,
+void scale_sums(void* sums, size_t rows, size_t width, const float* row_scales, size_t row_step,
                 const float* scales) {
+  auto* at = static_cast<int32_t*>(sums);
   for (size_t r = 0; r < rows; ++r)
-    for (size_t j = 0; j < width; ++j) sums[r * width + j] *= row_scales[r * row_step] * scales[j];
+    for (size_t j = 0; j < width; ++j, ++at) {
+      const float sum = 256.0f * static_cast<float>(at[0]) + static_cast<float>(at[kDigitSums]);
+      *at = std::bit_cast<int32_t>(sum * (row_scales[r * row_step] * scales[j]));
+    }
 }
 
 }  // namespace
@@ -45,13 +53,7 @@ DigitFunctions digit_functions() {
 #if defined(__x86_64__)
   if (hwy::SupportedTargets() & HWY_AVX3) return detail::avx512_digits();
 #endif
-  return {&collect, &pixel_digits, &scale_sums};
-}
-
-int32_t most_of(const int32_t* most) {
-  int32_t result = 0;
-  for (size_t i = 0; i < kDigitRun; ++i) result = std::max(result, most[i]);
-  return result;
+  return {&collect, &most_of, &pixel_digits, &scale_sums};
 }
 
 DigitScale::DigitScale(int32_t largest) {

@@ -40,9 +40,12 @@ struct DigitFunctions {
   // start at each pixel, added to most[p * most_step ..], which is 0 or 16.
   void (*collect)(const float* from, size_t step, size_t pixels, size_t count, int32_t* most,
                   size_t most_step);
+  int32_t (*most)(const int32_t* most);  // the largest of 16 collected ones
   void (*pixels)(const DigitPixels&);
-  // Rows of sums times row_scales[row * row_step] times the scales of columns.
-  void (*scale)(float* sums, size_t rows, size_t width, const float* row_scales, size_t row_step,
+  // What the two sums of each result (see kDigitSums) stand for, 256 times the first and the
+  // second, times row_scales[row * row_step] times the scales of columns: f32 in place of the
+  // first.
+  void (*scale)(void* sums, size_t rows, size_t width, const float* row_scales, size_t row_step,
                 const float* scales);
 };
 
@@ -52,8 +55,5 @@ DigitFunctions digit_functions();
 namespace detail {
 DigitFunctions avx512_digits();
 }  // namespace detail
-
-// The largest of 16 collected magnitudes.
-int32_t most_of(const int32_t* most);
 
 }  // namespace hologram::backends::dense

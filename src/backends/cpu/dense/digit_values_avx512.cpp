@@ -1,10 +1,9 @@
 // Values as digits by AVX-512. Compiled by attribute for its CPUs only.
 #include "backends/cpu/dense/digit_values.h"
+#include "backends/cpu/dense/unit_tile.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-#include <cstring>
 
 namespace hologram::backends::dense {
 namespace {
@@ -29,6 +28,16 @@ HOLOGRAM_AVX512 void collect(const float* from, size_t step, size_t pixels, size
     if (most_step != 0) _mm512_storeu_si512(most + p * most_step, all);
   }
   if (most_step == 0) _mm512_storeu_si512(most, all);
+}
+
+int32_t most_of(const int32_t* most) {
+  const auto load = [&](size_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(most + 4 * i));
+  };
+  const __m128i four =
+      _mm_max_epi32(_mm_max_epi32(load(0), load(1)), _mm_max_epi32(load(2), load(3)));
+  const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
 HOLOGRAM_AVX512 void pixel_digits(const DigitPixels& t) {
@@ -67,19 +76,26 @@ HOLOGRAM_AVX512 void pixel_digits(const DigitPixels& t) {
   }
 }
 
-HOLOGRAM_AVX512 void scale_sums(float* sums, size_t rows, size_t width, const float* row_scales,
+HOLOGRAM_AVX512_INLINE __m512 number(const int32_t* from) {
+  return _mm512_cvtepi32_ps(_mm512_loadu_si512(from));
+}
+
+HOLOGRAM_AVX512 void scale_sums(void* sums, size_t rows, size_t width, const float* row_scales,
                                 size_t row_step, const float* scales) {
-  for (size_t r = 0; r < rows; ++r, sums += width) {
+  auto* at = static_cast<int32_t*>(sums);
+  for (size_t r = 0; r < rows; ++r) {
     const __m512 row = _mm512_set1_ps(row_scales[r * row_step]);
-    for (size_t j = 0; j < width; j += 16)
-      _mm512_storeu_ps(sums + j, _mm512_mul_ps(_mm512_loadu_ps(sums + j),
-                                               _mm512_mul_ps(row, _mm512_loadu_ps(scales + j))));
+    for (size_t j = 0; j < width; j += 16, at += 16) {
+      const __m512 sum =
+          _mm512_fmadd_ps(number(at), _mm512_set1_ps(256.0f), number(at + kDigitSums));
+      _mm512_storeu_ps(at, _mm512_mul_ps(sum, _mm512_mul_ps(row, _mm512_loadu_ps(scales + j))));
+    }
   }
 }
 
 }  // namespace
 
-DigitFunctions detail::avx512_digits() { return {&collect, &pixel_digits, &scale_sums}; }
+DigitFunctions detail::avx512_digits() { return {&collect, &most_of, &pixel_digits, &scale_sums}; }
 
 }  // namespace hologram::backends::dense
 #endif

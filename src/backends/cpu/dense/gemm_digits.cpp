@@ -78,7 +78,7 @@ void gemm_digits(const GemmDigits& g, std::byte* scratch, ThreadPool& pool) {
       alignas(64) int32_t most[kDigitRun] = {};
       digits.collect(values, kDigitRun, g.k / kDigitRun, kDigitRun, most, 0);
       digits.collect(values + g.k - rest, kDigitRun, 1, rest, most, 0);
-      const DigitScale own(most_of(most));
+      const DigitScale own(digits.most(most));
       row_scales[row + r] = own.back;
       auto* upper = reinterpret_cast<uint8_t*>(packed + r * kChunk);
       const size_t digit = height * kChunk * sizeof(uint32_t);
@@ -95,7 +95,7 @@ void gemm_digits(const GemmDigits& g, std::byte* scratch, ThreadPool& pool) {
   };
   const TileKernel kernel = tile_kernel();
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
-    digits.scale(static_cast<float*>(sums), rows, width, row_scales + row, 1, scales + column);
+    digits.scale(sums, rows, width, row_scales + row, 1, scales + column);
     Tile tile;
     tile.rows = rows;
     tile.columns = std::min(width, g.n - column);

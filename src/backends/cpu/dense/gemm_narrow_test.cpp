@@ -16,7 +16,7 @@ template <typename Body>
 void for_each_unit_level(const Body& body) {
   for_each_level(body);
   if (!has_bf16_tiles()) return;
-  detail::order_digits({.twice = true});
+  detail::order_digits({.twice = true, .bring = true, .packed = 1152});
   body();
   detail::order_digits();
   detail::allow_amx(false);

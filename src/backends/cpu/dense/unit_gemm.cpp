@@ -18,11 +18,15 @@ size_t padded_units(size_t units) { return align_up(units, kChunk); }
 // what it is multiplied with is made in one go; a longer one in equal parts of about `depth`.
 size_t pass_units(const UnitGemm& g, const UnitKernels& kernels) {
   const size_t units = std::max<size_t>(g.units, 1);
-  const size_t whole = g.tile == kernels.digits ? kernels.whole_digits : kernels.whole;
-  if (kernels.depth == 0 || units <= (g.reused() ? whole : kernels.depth)) return units;
+  const size_t most = g.tile == kernels.digits
+                          ? (g.image ? kernels.whole_digits : kernels.packed_digits)
+                          : (g.reused() ? kernels.whole : kernels.depth);
+  if (kernels.depth == 0 || units <= most) return units;
   const size_t passes = (units + kernels.depth - 1) / kernels.depth;
   return align_up((units + passes - 1) / passes, 2 * kChunk);
 }
+
+static_assert(kDigitSums == kMaxUnitRows * kPanelColumns);
 
 // A tile whose sums wait to be finished.
 struct Pending {
@@ -72,8 +76,9 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   const auto run = [&](size_t begin, size_t end) {
     // Of the rows of the job's first block; other jobs of this call use the same place.
     const size_t place = near ? tiles.begin(begin / panels * block) * depth : 0;
-    alignas(64) uint32_t sums[kMaxBlock * kMaxUnitRows * kPanelColumns];
-    const size_t tile_sums = kernels.rows * kPanelColumns;
+    alignas(64) uint32_t sums[kMaxBlock * 2 * kDigitSums];
+    const size_t tile_sums =
+        g.tile == kernels.digits ? 2 * kDigitSums : kernels.rows * kPanelColumns;
     // A tile is finished, and the next one's rows are packed, when the products that follow it in
     // time were asked for: what a CPU does with vectors then runs beside them, not after them.
     Pending pending;

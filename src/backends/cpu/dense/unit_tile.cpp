@@ -139,7 +139,6 @@ void split_strip(const UnitTile& tile, size_t column) {
 // Of kLanes columns from `column` on, one row. A CPU without tiles does not compile for this: it
 // only has to run what another compiled.
 void digits_strip(const UnitTile& tile, size_t row, size_t column) {
-  const DF df;
   const D32 d32;
   const D16 d16;
   const hn::Rebind<int8_t, D16> d8;
@@ -175,13 +174,14 @@ void digits_strip(const UnitTile& tile, size_t row, size_t column) {
       add(cross, high, load(b + part, 0), load(b + part, 2 * kLanes));
     }
   }
-  const auto total = [&](const Sums& s) {
+  int32_t* sums = static_cast<int32_t*>(tile.sums) + row * tile.width + column;
+  const auto put = [&](const Sums& s, int32_t* to) {
     const V l = hn::RearrangeToOddPlusEven(s.low, s.low1);
     const V h = hn::RearrangeToOddPlusEven(s.high, s.high1);
-    return hn::ConvertTo(df, hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l)));
+    hn::StoreU(hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l)), d32, to);
   };
-  float* sums = static_cast<float*>(tile.sums) + row * tile.width + column;
-  hn::StoreU(hn::MulAdd(total(upper), hn::Set(df, 256.0f), total(cross)), df, sums);
+  put(upper, sums);
+  put(cross, sums + kDigitSums);
 }
 
 using StripFunction = void (*)(const UnitTile&, size_t);

@@ -30,7 +30,7 @@ struct UnitTile {
   size_t units = 0;
   size_t rows = 0;
   size_t width = 0;      // columns of the panel: 16 or 32
-  void* sums = nullptr;  // [rows][width] of int32_t or float
+  void* sums = nullptr;  // [rows][width] of int32_t or float; of digits see kDigitSums
   // Only for kernels that have a `depth`:
   bool add = false;  // to what `sums` holds
   // Called when the products are asked for and before sums are stored; null: nothing to do.
@@ -49,22 +49,23 @@ struct UnitTile {
 };
 
 inline constexpr size_t kMaxUnitRows = 32;
+// From the sums of products of upper digits, as int32_t, to those of the mixed products.
+inline constexpr size_t kDigitSums = 1024;
 // Rows of A that a kernel may read (and not use) beyond the last.
 inline constexpr size_t kUnitRowsBeyond = 16;
 
 using UnitFunction = void (*)(const UnitTile&);
 
 struct UnitKernels {
-  size_t rows;         // the most a tile may have; at most kMaxUnitRows
-  UnitFunction int8;   // unsigned a, signed b, int32_t sums
-  UnitFunction bf16;   // float sums
-  UnitFunction split;  // float sums of values of two parts; an even number of whole chunks
-  // Of values of two digits: 1/256 of their products, as float.
-  UnitFunction digits;
+  size_t rows;          // the most a tile may have; at most kMaxUnitRows
+  UnitFunction int8;    // unsigned a, signed b, int32_t sums
+  UnitFunction bf16;    // float sums
+  UnitFunction split;   // float sums of values of two parts; an even number of whole chunks
+  UnitFunction digits;  // two sums a result, of values of two digits
   // Units after which the sums are put down, so that a panel of that depth stays near for all
-  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once, and
-  // `whole_digits` where it is digits then.
-  size_t depth = 0, whole = 0, whole_digits = 0;
+  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once. Of
+  // digits `packed_digits`, or `whole_digits` where that is an image.
+  size_t depth = 0, whole = 0, packed_digits = 0, whole_digits = 0;
   // Whether int8 takes its left side as it lies in memory, sums that end within a chunk too.
   bool in_place = false;
   // Around the tiles that one thread runs; null where nothing is to be done.
@@ -110,10 +111,11 @@ InterleaveFunction avx512_bf16_interleave();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
 // For tests and measurements on such a CPU: which order products of digits follow, 16 rows at a
-// time or 32 in two passes, and `whole_digits`. No arguments: what is thought best.
-struct DigitsOrder {
-  bool twice = false;
-  uint32_t whole = 1152;
+// time or 32 in two passes (and whether those bring the next panels near), and after how many units
+// sums are put down. No arguments: what is thought best.
+struct alignas(8) DigitsOrder {  // as large as what is read at once
+  bool twice = false, bring = false;
+  uint16_t whole = 1152, packed = 128;
 };
 void order_digits(DigitsOrder order = {});
 }  // namespace detail

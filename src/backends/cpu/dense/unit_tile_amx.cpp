@@ -243,18 +243,36 @@ HOLOGRAM_AMX void run_split_near(const UnitTile& tile) {
   store_sums<2, 2>(tile);
 }
 
-// What sums of digits become: 256 times those of upper by upper ones and those of mixed products.
-HOLOGRAM_AMX inline __attribute__((always_inline)) void add_digits(const UnitTile& tile, size_t row,
-                                                                   size_t rows,
-                                                                   const int32_t* upper,
-                                                                   const int32_t* cross) {
-  float* sums = static_cast<float*>(tile.sums) + row * tile.width;
-  for (size_t i = 0; i < std::min(tile.rows - row, rows) * tile.width; i += kChunk) {
-    __m512 sum =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(upper + i)), _mm512_set1_ps(256.0f),
-                        _mm512_cvtepi32_ps(_mm512_load_si512(cross + i)));
-    if (tile.add) sum = _mm512_add_ps(sum, _mm512_loadu_ps(sums + i));
-    _mm512_storeu_ps(sums + i, sum);
+// Registers 0 to 3 as sums of digits: 0, 1 and 2, 3 are `second` units apart, 0 and 2 kDigitSums.
+template <int kCount>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void load_digit_sums(const UnitTile& tile,
+                                                                        const uint32_t* sums,
+                                                                        size_t second) {
+  if (!tile.add) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    return;
+  }
+  const auto row = static_cast<ptrdiff_t>(tile.width * sizeof(uint32_t));
+  _tile_loadd(0, sums, row);
+  _tile_loadd(2, sums + kDigitSums, row);
+  if constexpr (kCount == 2) {
+    _tile_loadd(1, sums + second, row);
+    _tile_loadd(3, sums + kDigitSums + second, row);
+  }
+}
+template <int kCount>
+HOLOGRAM_AMX inline __attribute__((always_inline)) void store_digit_sums(const UnitTile& tile,
+                                                                         uint32_t* sums,
+                                                                         size_t second) {
+  const auto row = static_cast<ptrdiff_t>(tile.width * sizeof(uint32_t));
+  _tile_stored(0, sums, row);
+  _tile_stored(2, sums + kDigitSums, row);
+  if constexpr (kCount == 2) {
+    _tile_stored(1, sums + second, row);
+    _tile_stored(3, sums + kDigitSums + second, row);
   }
 }
 
@@ -266,12 +284,9 @@ HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   Ahead ahead(tile, 2 * pairs);
-  alignas(64) int32_t upper[kB * kTileUnits], cross[kB * kTileUnits];
   for (size_t row = 0; row < tile.rows; row += kChunk) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    uint32_t* sums = static_cast<uint32_t*>(tile.sums) + row * tile.width;
+    load_digit_sums<kB>(tile, sums, kChunk);
     const uint32_t* b = tile.b;
     for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
       const uint32_t* a = tile.pair(c) + row * tile.a_row;
@@ -296,13 +311,7 @@ HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
       }
     }
     if (row == 0 && tile.meanwhile) (*tile.meanwhile)();
-    _tile_stored(0, upper, kB * kRowBytes);
-    _tile_stored(2, cross, kB * kRowBytes);
-    if constexpr (kB == 2) {
-      _tile_stored(1, upper + kChunk, kB * kRowBytes);
-      _tile_stored(3, cross + kChunk, kB * kRowBytes);
-    }
-    add_digits(tile, row, kChunk, upper, cross);
+    store_digit_sums<kB>(tile, sums, kChunk);
   }
 }
 
@@ -314,11 +323,7 @@ HOLOGRAM_AMX void run_tall_digits(const UnitTile& tile) {
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
   Ahead ahead(tile, pairs);
-  alignas(64) int32_t upper[2 * kTileUnits], cross[2 * kTileUnits];
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  load_digit_sums<2>(tile, static_cast<uint32_t*>(tile.sums), kTileUnits);
   const uint32_t* b = tile.b;
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
     const uint32_t* a = tile.pair(c);
@@ -337,64 +342,54 @@ HOLOGRAM_AMX void run_tall_digits(const UnitTile& tile) {
     _tile_dpbssd(3, 5, 6);
   }
   if (tile.meanwhile) (*tile.meanwhile)();
-  _tile_stored(0, upper, kRowBytes);
-  _tile_stored(1, upper + kTileUnits, kRowBytes);
-  _tile_stored(2, cross, kRowBytes);
-  _tile_stored(3, cross + kTileUnits, kRowBytes);
-  add_digits(tile, 0, 2 * kChunk, upper, cross);
+  store_digit_sums<2>(tile, static_cast<uint32_t*>(tile.sums), kTileUnits);
 }
 
-// One product of 32 rows and 32 columns, of 64 digits each: four products for four loads.
-HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_digits(const uint32_t* a,
-                                                                        ptrdiff_t a_row,
-                                                                        ptrdiff_t second,
-                                                                        const uint32_t* b) {
+// One product of 32 rows and 32 columns, of 64 digits each: four products for four loads. `next`
+// (may be null) is the B of the product that follows.
+HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_digits(
+    const uint32_t* a, ptrdiff_t a_row, ptrdiff_t second, const uint32_t* b, const uint32_t* next) {
   _tile_loadd(6, b, 2 * kRowBytes);
   _tile_loadd(4, a, a_row);
   _tile_dpbssd(0, 4, 6);
+  if (next) bring_near(next);
   _tile_loadd(7, b + kChunk, 2 * kRowBytes);
   _tile_dpbssd(1, 4, 7);
+  if (next) bring_near(next + kTileUnits);
   _tile_loadd(5, a + second, a_row);
   _tile_dpbssd(2, 5, 6);
   _tile_dpbssd(3, 5, 7);
-}
-HOLOGRAM_AMX inline __attribute__((always_inline)) void store_digits(int32_t* sums) {
-  _tile_stored(0, sums, 2 * kRowBytes);
-  _tile_stored(1, sums + kChunk, 2 * kRowBytes);
-  _tile_stored(2, sums + 2 * kTileUnits, 2 * kRowBytes);
-  _tile_stored(3, sums + 2 * kTileUnits + kChunk, 2 * kRowBytes);
 }
 
 // As many loads and products as run_digits, but all 32 rows at a time, upper digits first and mixed
 // ones in a second pass: three quarters of B's bytes for half as many again of A's, which are near
 // where A is an image.
-HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile) {
+HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile, bool bring) {
   constexpr size_t kPart = 2 * kTileUnits;
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
   Ahead ahead(tile, pairs);
-  alignas(64) int32_t upper[4 * kTileUnits], cross[4 * kTileUnits];
-  for (int pass = 0; pass < 2; ++pass) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    const uint32_t* b = tile.b;
-    for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
-      const uint32_t* a = tile.pair(c);
-      if (pass == 0) {
-        multiply_digits(a, a_row, second, b);
-        continue;
-      }
-      multiply_digits(a + low, a_row, second, b);
-      ahead.advance();
-      multiply_digits(a, a_row, second, b + kPart);
-    }
-    if (pass == 0 && tile.meanwhile) (*tile.meanwhile)();
-    store_digits(pass == 0 ? upper : cross);
+  load_sums<2, 2>(tile);
+  const uint32_t* b = tile.b;
+  for (size_t c = 0; c < pairs; ++c, b += 2 * kPart)
+    multiply_digits(tile.pair(c), a_row, second, b,
+                    !bring          ? nullptr
+                    : c + 1 < pairs ? b + 2 * kPart
+                                    : tile.b);
+  store_sums<2, 2>(tile);
+  UnitTile cross = tile;
+  cross.sums = static_cast<uint32_t*>(tile.sums) + kDigitSums;
+  cross.meanwhile = nullptr;
+  load_sums<2, 2>(cross);
+  b = tile.b;
+  for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
+    const uint32_t* a = tile.pair(c);
+    multiply_digits(a + low, a_row, second, b, bring ? b + kPart : nullptr);
+    ahead.advance();
+    multiply_digits(a, a_row, second, b + kPart, bring && c + 1 < pairs ? b + 2 * kPart : nullptr);
   }
-  add_digits(tile, 0, 2 * kChunk, upper, cross);
+  store_sums<2, 2>(cross);
 }
 
 template <Product kProduct>
@@ -415,7 +410,8 @@ std::atomic<detail::DigitsOrder> digits_order = detail::DigitsOrder{};
 
 void run_any_digits(const UnitTile& tile) {
   const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
-  if (two_a && two_b && digits_order.load().twice) return run_digits_twice(tile);
+  const detail::DigitsOrder order = digits_order;
+  if (two_a && two_b && order.twice) return run_digits_twice(tile, order.bring);
   if (two_a && !two_b) return run_tall_digits(tile);
   return two_b ? run_digits<2>(tile) : run_digits<1>(tile);
 }
@@ -446,7 +442,9 @@ bool use_amx(UnitKernels& kernels) {
   // 16 KiB of a panel: what stays in the first cache beside the rows of A that pass through it.
   kernels.depth = 128;
   kernels.whole = 1152;
-  kernels.whole_digits = digits_order.load().whole;
+  const DigitsOrder order = digits_order;
+  kernels.packed_digits = order.packed;
+  kernels.whole_digits = order.whole;
   kernels.begin = &begin_tiles;
   kernels.end = &end_tiles;
   return true;
