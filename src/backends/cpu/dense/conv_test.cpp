@@ -145,7 +145,7 @@ struct Trial {
     ASSERT_EQ(right.size(), got.size());
     for (size_t i = 0; i < right.size(); ++i) {
       const size_t channel = i / (s.out_height * s.out_width) % s.out_channels;
-      double v = right[i];
+      double v = right[i] * double{epilogue.alpha};
       if (bias) v += b[channel];
       if (rest) v += more[channel];
       if (residual) v += r[i];
@@ -212,6 +212,27 @@ TEST(Conv, GroupsAndDepthwise) {
       expect_every_layout(s);
       if (::testing::Test::HasFatalFailure()) return;
     }
+  });
+}
+
+// Rows end in runs of pixels of every length, beside margins and without.
+TEST(Conv, DepthwiseOfEveryWidth) {
+  for_each_level([] {
+    for (size_t width = 1; width <= 36; ++width)
+      for (size_t kernel : {3, 5})
+        for (size_t stride : {1, 2})
+          for (size_t pad : {size_t{0}, kernel / 2}) {
+            if (width + 2 * pad < kernel) continue;
+            Trial run{.s = shape(20, 20, 6, width, kernel, stride, pad, 1, 20),
+                      .in = Layout::blocked,
+                      .out = width % 3 == 0 ? Layout::nchw : Layout::blocked,
+                      .bias = width % 5 != 0,
+                      .residual = width % 7 == 0};
+            if (width % 2 == 0) run.epilogue.activation = Activation::relu;
+            if (width % 4 == 3) run.epilogue.alpha = 0.75f;
+            run.expect_right();
+            if (::testing::Test::HasFatalFailure()) return;
+          }
   });
 }
 

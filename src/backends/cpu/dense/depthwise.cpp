@@ -49,21 +49,41 @@ using V = hn::Vec<D>;
 constexpr size_t kLanes = hn::MaxLanes(D());
 constexpr size_t kPixels = HWY_MAX_BYTES == 64 ? 8 : 4;  // kept in registers with their inputs
 
-// alpha * sum + bias, and the rest of a direct epilogue.
+// In a register: GCC would rather load the value again for each of its products, and then the loads
+// of a row take longer than the products.
+HWY_INLINE V kept(V value) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(value.raw));
+#endif
+  return value;
+}
+
+// What happens to the sums of a row while they are in registers: sum + bias, and a clip.
 struct RowEnd {
-  V alpha, bias;
   V start;  // what a sum begins with
-  ClipRange clip;
-  bool direct;
+  V bias, low, high;
+  bool clips;
 };
-HWY_INLINE void store_pixel(const RowEnd& end, V sum, const float* residual, float* output) {
+RowEnd row_end(const DepthwiseRow& row, bool direct, size_t lane) {
   const D d;
-  sum = hn::Add(hn::Mul(sum, end.alpha), end.bias);
-  if (end.direct) {
-    if (residual) sum = hn::Add(sum, hn::LoadU(d, residual));
-    if (end.clip.clips) sum = clamp(d, sum, end.clip.low, end.clip.high);
+  const ClipRange clip = clip_range(*row.epilogue);
+  return {row.start ? hn::LoadU(d, row.start + lane) : hn::Zero(d),
+          row.bias && row.epilogue->alpha == 1.0f ? hn::LoadU(d, row.bias + lane) : hn::Zero(d),
+          hn::Set(d, clip.low), hn::Set(d, clip.high), direct && clip.clips};
+}
+template <size_t kCount>
+HWY_INLINE void store_pixels(const RowEnd& end, V (&sums)[kCount], float* output) {
+  const D d;
+  const V bias = end.bias;
+#pragma GCC unroll 16
+  for (size_t p = 0; p < kCount; ++p) sums[p] = hn::Add(sums[p], bias);
+  if (end.clips) {
+    const V low = end.low, high = end.high;
+#pragma GCC unroll 16
+    for (size_t p = 0; p < kCount; ++p) sums[p] = hn::Max(low, hn::Min(high, sums[p]));
   }
-  hn::StoreU(sum, d, output);
+#pragma GCC unroll 16
+  for (size_t p = 0; p < kCount; ++p) hn::StoreU(sums[p], d, output + p * kChannelBlock);
 }
 
 // Rows of the kernel that meet the input.
@@ -89,36 +109,36 @@ KernelRows kernel_rows(const ConvShape& s, size_t y) {
 
 // A pixel whose kernel may reach over the edges, or of a kernel without code of its own.
 template <typename T>
-V any_pixel(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end, size_t lane,
-            size_t x) {
+void any_pixel(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end, size_t lane,
+               size_t x, float* output) {
   const D d;
   const ConvShape& s = *row.shape;
   const auto* input = static_cast<const T*>(row.input);
-  V sum = end.start;
+  V sum[1] = {end.start};
   const ptrdiff_t left =
       static_cast<ptrdiff_t>(x * s.stride_width) - static_cast<ptrdiff_t>(s.pad_left);
   const auto step = static_cast<ptrdiff_t>(s.dilation_width);
   const auto width = static_cast<ptrdiff_t>(s.in_width);
   constexpr auto kBlock = static_cast<ptrdiff_t>(kChannelBlock);
-  // Columns of the kernel that meet the row.
-  const ptrdiff_t first = left < 0 ? (step - 1 - left) / step : 0;
-  const ptrdiff_t past = std::min(static_cast<ptrdiff_t>(s.kernel_width),
-                                  left < width ? (width - left + step - 1) / step : 0);
+  // Columns of the kernel that meet the row: few are left out, and divisions take longer.
+  ptrdiff_t first = 0, past = static_cast<ptrdiff_t>(s.kernel_width);
+  while (first < past && left + first * step < 0) ++first;
+  while (past > first && left + (past - 1) * step >= width) --past;
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = input + y * s.in_width * kChannelBlock + lane;
     const float* weights = row.weights + ky * s.kernel_width * kChannelBlock + lane;
     for (ptrdiff_t kx = first; kx < past; ++kx)
-      sum = hn::MulAdd(hn::LoadU(d, weights + kx * kBlock),
-                       load_value(d, in + (left + kx * step) * kBlock), sum);
+      sum[0] = hn::MulAdd(hn::LoadU(d, weights + kx * kBlock),
+                          load_value(d, in + (left + kx * step) * kBlock), sum[0]);
   }
-  return sum;
+  store_pixels(end, sum, output);
 }
 
 // kCount pixels whose kernels lie inside the row. Loads are shared by the pixels they meet.
 template <typename T, size_t kWidth, size_t kStride, size_t kCount>
 HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end,
-                             size_t lane, size_t x, const float* residual, float* output) {
+                             size_t lane, size_t x, float* output) {
   const D d;
   const ConvShape& s = *row.shape;
   V sums[kCount];
@@ -128,20 +148,20 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = static_cast<const T*>(row.input) +
                   (y * s.in_width + x * kStride - s.pad_left) * kChannelBlock + lane;
-    const float* weights = row.weights + ky * kWidth * kChannelBlock + lane;
+    const float* from = row.weights + ky * kWidth * kChannelBlock + lane;
+    V weights[kWidth];
 #pragma GCC unroll 8
-    for (size_t kx = 0; kx < kWidth; ++kx) {
-      const V weight = hn::LoadU(d, weights + kx * kChannelBlock);
+    for (size_t kx = 0; kx < kWidth; ++kx) weights[kx] = hn::LoadU(d, from + kx * kChannelBlock);
+#pragma GCC unroll 32
+    for (size_t i = 0; i < (kCount - 1) * kStride + kWidth; ++i) {
+      const V x = kept(load_value(d, in + i * kChannelBlock));
 #pragma GCC unroll 8
-      for (size_t p = 0; p < kCount; ++p)
-        sums[p] =
-            hn::MulAdd(weight, load_value(d, in + (p * kStride + kx) * kChannelBlock), sums[p]);
+      for (size_t kx = 0; kx < kWidth; ++kx)
+        if (i >= kx && (i - kx) % kStride == 0 && (i - kx) / kStride < kCount)
+          sums[(i - kx) / kStride] = hn::MulAdd(weights[kx], x, sums[(i - kx) / kStride]);
     }
   }
-#pragma GCC unroll 8
-  for (size_t p = 0; p < kCount; ++p)
-    store_pixel(end, sums[p], residual ? residual + p * kChannelBlock : nullptr,
-                output + p * kChannelBlock);
+  store_pixels(end, sums, output);
 }
 
 // A whole row of kPixelCount pixels, as wide as the input: which taps lie beyond an edge is known
@@ -149,7 +169,7 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
 // the time otherwise.
 template <typename T, size_t kWidth, size_t kPixelCount>
 void whole_row(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& end, size_t lane,
-               const float* residual, float* output) {
+               float* output) {
   constexpr size_t kPad = kWidth / 2;
   const D d;
   const ConvShape& s = *row.shape;
@@ -159,24 +179,22 @@ void whole_row(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& en
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = static_cast<const T*>(row.input) + y * kPixelCount * kChannelBlock + lane;
-    const float* weights = row.weights + ky * kWidth * kChannelBlock + lane;
+    const float* from = row.weights + ky * kWidth * kChannelBlock + lane;
+    V weights[kWidth];
 #pragma GCC unroll 8
-    for (size_t kx = 0; kx < kWidth; ++kx) {
-      const V weight = hn::LoadU(d, weights + kx * kChannelBlock);
+    for (size_t kx = 0; kx < kWidth; ++kx) weights[kx] = hn::LoadU(d, from + kx * kChannelBlock);
 #pragma GCC unroll 14
-      for (size_t p = 0; p < kPixelCount; ++p)
-        if (p + kx >= kPad && p + kx - kPad < kPixelCount)
-          sums[p] =
-              hn::MulAdd(weight, load_value(d, in + (p + kx - kPad) * kChannelBlock), sums[p]);
+    for (size_t i = 0; i < kPixelCount; ++i) {
+      const V x = kept(load_value(d, in + i * kChannelBlock));
+#pragma GCC unroll 8
+      for (size_t kx = 0; kx < kWidth; ++kx)
+        if (i + kPad >= kx && i + kPad - kx < kPixelCount)
+          sums[i + kPad - kx] = hn::MulAdd(weights[kx], x, sums[i + kPad - kx]);
     }
   }
-#pragma GCC unroll 14
-  for (size_t p = 0; p < kPixelCount; ++p)
-    store_pixel(end, sums[p], residual ? residual + p * kChannelBlock : nullptr,
-                output + p * kChannelBlock);
+  store_pixels(end, sums, output);
 }
-using WholeRow = void (*)(const DepthwiseRow&, const KernelRows&, const RowEnd&, size_t,
-                          const float*, float*);
+using WholeRow = void (*)(const DepthwiseRow&, const KernelRows&, const RowEnd&, size_t, float*);
 // nullptr where there is none for the shape.
 template <typename T, size_t kWidth, size_t kStride>
 WholeRow whole_row_of(const ConvShape& s, size_t first, size_t past) {
@@ -192,8 +210,7 @@ WholeRow whole_row_of(const ConvShape& s, size_t first, size_t past) {
 // Pixels first..past of the row into output[pixel - first][16].
 template <typename T, size_t kWidth, size_t kStride>
 void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
-                size_t past, const float* residual, float* output) {
-  const D d;
+                size_t past, float* output) {
   const ConvShape& s = *row.shape;
   // Pixels that need no check: kernel inside the row.
   size_t inner = past, inner_end = past;
@@ -206,37 +223,34 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
   }
   const WholeRow whole = whole_row_of<T, kWidth, kStride>(s, first, past);
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    const RowEnd end{hn::Set(d, row.epilogue->alpha),
-                     row.bias ? hn::LoadU(d, row.bias + lane) : hn::Zero(d),
-                     row.start ? hn::LoadU(d, row.start + lane) : hn::Zero(d),
-                     clip_range(*row.epilogue), direct};
-    const auto from = [&](size_t x) {
-      return residual ? residual + (x - first) * kChannelBlock + lane : nullptr;
-    };
+    const RowEnd end = row_end(row, direct, lane);
     const auto to = [&](size_t x) { return output + (x - first) * kChannelBlock + lane; };
     if (whole) {
-      whole(row, rows, end, lane, from(first), to(first));
+      whole(row, rows, end, lane, to(first));
       continue;
     }
     size_t x = first;
-    for (; x < inner; ++x) store_pixel(end, any_pixel<T>(row, rows, end, lane, x), from(x), to(x));
+    for (; x < inner; ++x) any_pixel<T>(row, rows, end, lane, x, to(x));
     if constexpr (kWidth != 0) {
-      for (; x + kPixels <= inner_end; x += kPixels)
-        inner_pixels<T, kWidth, kStride, kPixels>(row, rows, end, lane, x, from(x), to(x));
-      if constexpr (kPixels > 4)
-        for (; x + 4 <= inner_end; x += 4)
-          inner_pixels<T, kWidth, kStride, 4>(row, rows, end, lane, x, from(x), to(x));
-      for (; x + 2 <= inner_end; x += 2)
-        inner_pixels<T, kWidth, kStride, 2>(row, rows, end, lane, x, from(x), to(x));
-      for (; x < inner_end; ++x)
-        inner_pixels<T, kWidth, kStride, 1>(row, rows, end, lane, x, from(x), to(x));
+      // The last ones begin before the first that is left, where these are too few for the code.
+      constexpr size_t kFew = 4;
+      const size_t all = inner_end - x;
+      if constexpr (kPixels > kFew)
+        for (; inner_end - x > kFew && all >= kPixels; x += kPixels) {
+          x = std::min(x, inner_end - kPixels);
+          inner_pixels<T, kWidth, kStride, kPixels>(row, rows, end, lane, x, to(x));
+        }
+      for (; x < inner_end && all >= kFew; x += kFew) {
+        x = std::min(x, inner_end - kFew);
+        inner_pixels<T, kWidth, kStride, kFew>(row, rows, end, lane, x, to(x));
+      }
     }
-    for (; x < past; ++x) store_pixel(end, any_pixel<T>(row, rows, end, lane, x), from(x), to(x));
+    for (; x < past; ++x) any_pixel<T>(row, rows, end, lane, x, to(x));
   }
 }
 
 using PixelFunction = void (*)(const DepthwiseRow&, const KernelRows&, bool, size_t, size_t,
-                               const float*, float*);
+                               float*);
 template <typename T>
 PixelFunction pixel_function(const ConvShape& s) {
   // Images of bf16 are for CPUs that multiply it, which have wide vectors.
@@ -252,48 +266,51 @@ PixelFunction pixel_function(const ConvShape& s) {
   return run_pixels<T, 0, 0>;
 }
 
+// alpha * sum + bias, of an alpha that is not 1.
+void scale_pixels(const DepthwiseRow& row, float* sums, size_t count) {
+  const D d;
+  const V alpha = hn::Set(d, row.epilogue->alpha);
+  for (size_t i = 0; i < count; i += kLanes) {
+    const V sum = hn::Mul(hn::LoadU(d, sums + i), alpha);
+    hn::StoreU(row.bias ? hn::Add(sum, hn::LoadU(d, row.bias + i % kChannelBlock)) : sum, d,
+               sums + i);
+  }
+}
+
 // `rest` is what remains of the epilogue after alpha and bias, `direct` where pixels do that too.
 void run_row(const DepthwiseRow& row, PixelFunction pixels, const Epilogue& rest, bool direct) {
-  const ConvShape& s = *row.shape;
-  const KernelRows rows = kernel_rows(s, row.y);
-  if (row.output_bf16) {
-    constexpr size_t kPart = 64;
-    HWY_ALIGN float values[kPart * kChannelBlock];
-    const detail::NarrowFunction silu =
-        rest.activation == Activation::silu && rest.first == 1.0f && !rest.post && !rest.program
-            ? detail::avx512_bf16_narrow_silu()
-            : nullptr;
-    for (size_t x = 0; x < s.out_width; x += kPart) {
-      const size_t count = std::min(kPart, s.out_width - x) * kChannelBlock;
-      const size_t at = x * kChannelBlock;
-      pixels(row, rows, direct, x, x + count / kChannelBlock, nullptr, values);
-      if (silu) {
-        silu(values, count, row.output_bf16 + at);
-        continue;
-      }
-      if (!direct) finish_run(rest, values, count, 0.0f, nullptr, values);
-      if (rest.program) rest.program(rest.program_context, values, count, row.offset + at);
-      narrow_values(values, count, row.output_bf16 + at);
+  const KernelRows rows = kernel_rows(*row.shape, row.y);
+  const size_t width = row.shape->out_width;
+  const bool blocked = row.channel_stride == 0;
+  if (direct && blocked && row.output) return pixels(row, rows, true, 0, width, row.output);
+  constexpr size_t kPart = 64, kSegment = 16;
+  HWY_ALIGN float values[kPart * kChannelBlock], turned[kSegment * kChannelBlock];
+  const detail::NarrowFunction silu = row.output_bf16 && rest.activation == Activation::silu &&
+                                              rest.first == 1.0f && !rest.post && !rest.program
+                                          ? detail::avx512_bf16_narrow_silu()
+                                          : nullptr;
+  const size_t part = blocked ? kPart : kSegment;
+  for (size_t x = 0; x < width; x += part) {
+    const size_t run = std::min(part, width - x), count = run * kChannelBlock;
+    const size_t at = x * (blocked ? kChannelBlock : 1);
+    pixels(row, rows, direct && blocked, x, x + run, values);
+    if (row.epilogue->alpha != 1.0f) scale_pixels(row, values, count);
+    const float* residual = row.residual ? row.residual + at : nullptr;
+    if (!blocked) {
+      turn_tile(values, kChannelBlock, run, kChannelBlock, turned);
+      finish_turned(rest, turned, run, row.channels, nullptr,
+                    {row.output + at, residual, row.offset + at, 1,
+                     static_cast<ptrdiff_t>(row.channel_stride), 0});
+      continue;
     }
-    return;
-  }
-  if (row.channel_stride == 0) {
-    pixels(row, rows, direct, 0, s.out_width, row.residual, row.output);
-    if (direct) return;
-    const size_t count = s.out_width * kChannelBlock;
-    finish_run(rest, row.output, count, 0.0f, row.residual, row.output);
-    if (rest.program) rest.program(rest.program_context, row.output, count, row.offset);
-    return;
-  }
-  constexpr size_t kSegment = 16;
-  HWY_ALIGN float sums[kSegment * kChannelBlock], turned[kSegment * kChannelBlock];
-  for (size_t x = 0; x < s.out_width; x += kSegment) {
-    const size_t count = std::min(kSegment, s.out_width - x);
-    pixels(row, rows, false, x, x + count, nullptr, sums);
-    turn_tile(sums, kChannelBlock, count, kChannelBlock, turned);
-    finish_turned(rest, turned, count, row.channels, nullptr,
-                  {row.output + x, row.residual ? row.residual + x : nullptr, row.offset + x, 1,
-                   static_cast<ptrdiff_t>(row.channel_stride), 0});
+    if (silu) {
+      silu(values, count, row.output_bf16 + at);
+      continue;
+    }
+    float* to = row.output ? row.output + at : values;
+    if (!direct) finish_run(rest, values, count, 0.0f, residual, to);
+    if (rest.program) rest.program(rest.program_context, to, count, row.offset + at);
+    if (row.output_bf16) narrow_values(values, count, row.output_bf16 + at);
   }
 }
 
@@ -303,8 +320,8 @@ void depthwise_rows(DepthwiseRow row, size_t count) {
   const PixelFunction pixels =
       row.input_bf16 ? pixel_function<uint16_t>(s) : pixel_function<float>(s);
   Epilogue rest = *row.epilogue;
+  const bool direct = is_direct(rest) && !rest.residual;
   rest.alpha = 1.0f;
-  const bool direct = is_direct(rest);
   const size_t step = s.out_width * (row.channel_stride == 0 ? kChannelBlock : 1);
   for (; count > 0; --count) {
     run_row(row, pixels, rest, direct);
