@@ -212,19 +212,8 @@ void bench_conv_bf16(const char* name, Bf16Parts parts, size_t in, size_t out, s
       2.0 * out * in * kernel * kernel * s.out_height * s.out_width, "GFLOP/s", t, pool.size());
 }
 
-// Near: sums are put down so that a panel stays in the first cache. Whole: never, up to the length
-// that is bounded by the second.
-constexpr std::pair<const char*, detail::DigitsOrder> kDigitsOrders[] = {
-    {"digits near", {.whole = 128, .packed = 128}},
-    {"digits whole", {.whole = 1152, .packed = 1152}},
-    {"twice near", {.twice = true, .whole = 128, .packed = 128}},
-    {"twice whole", {.twice = true, .whole = 1152, .packed = 1152}},
-    {"twice bring", {.twice = true, .bring = true, .whole = 1152, .packed = 1152}}};
-
-void bench_conv_digits(const char* name, detail::DigitsOrder order, const ConvShape& s,
-                       ThreadPool& pool) {
+void bench_conv_digits(const char* name, const ConvShape& s, ThreadPool& pool) {
   if (!wanted(name)) return;
-  detail::order_digits(order);
   const size_t taps = s.kernel_height * s.kernel_width;
   Floats weights(s.out_channels * s.in_channels * taps), packed(packed_conv_digits_bytes(s) / 4);
   pack_conv_digits(s, weights.data(), packed.bytes.data());
@@ -237,17 +226,15 @@ void bench_conv_digits(const char* name, detail::DigitsOrder order, const ConvSh
   Floats scratch(conv_digits_scratch_bytes(c) / 4);
   const auto run = [&] { conv_digits(c, scratch.bytes.data(), pool); };
   const Timing t = measure(run, fma_ceiling, 0.15, pool.size() == 1);
-  const bool pays = conv_digits_pays(s, s.kernel_width == 1);
+  const bool pays = conv_digits_pays(s);
   row(name + std::string(pays ? " *" : ""),
       fmt::format("{}->{} {}x{} k{} s{}", s.in_channels, s.out_channels, s.in_height, s.in_width,
                   s.kernel_height, s.stride_height),
       2.0 * s.out_channels * s.in_channels * taps * s.out_height * s.out_width, "GFLOP/s", t,
       pool.size());
-  detail::order_digits();
 }
 
-// Two parts against digits, in the orders that tiles can take; a star where the compiler takes
-// digits.
+// Two parts against digits; a star where the compiler takes digits.
 void conv_forms_table(ThreadPool& one) {
   struct Layer {
     size_t in, out, size, kernel, stride;
@@ -292,8 +279,7 @@ void conv_forms_table(ThreadPool& one) {
     s.stride_height = s.stride_width = l.stride;
     s.pad_top = s.pad_left = l.kernel / 2;
     s.out_height = s.out_width = conv_output_size(l.size, l.kernel / 2 * 2, l.kernel, l.stride, 1);
-    for (const auto& [name, order] : kDigitsOrders)
-      bench_conv_digits(("conv forms " + std::string(name)).c_str(), order, s, one);
+    bench_conv_digits("conv forms digits", s, one);
   }
 }
 
@@ -406,10 +392,8 @@ void bench_bf16(const char* name, Bf16Parts parts, size_t m, size_t n, size_t k,
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
-void bench_digits(const char* name, detail::DigitsOrder order, size_t m, size_t n, size_t k,
-                  ThreadPool& pool) {
+void bench_digits(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool) {
   if (!wanted(name)) return;
-  detail::order_digits(order);
   Floats a(m * k), b(n * k), c(m * n), packed(packed_b_digits_bytes(k, n) / 4);
   pack_b_digits(k, n, b.data(), n, false, packed.bytes.data());
   GemmDigits g{.m = m,
@@ -424,7 +408,6 @@ void bench_digits(const char* name, detail::DigitsOrder order, size_t m, size_t 
   const auto run = [&] { gemm_digits(g, scratch.bytes.data(), pool); };
   row(name, fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
-  detail::order_digits();
 }
 
 void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
@@ -558,9 +541,7 @@ int main(int argc, char** argv) {
     bench::bench_int8(m, n, k, one);
     bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
     bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
-    bench::bench_digits("gemm digits", {}, m, n, k, one);
-    for (const auto& [name, order] : bench::kDigitsOrders)
-      bench::bench_digits(("gemm forms " + std::string(name)).c_str(), order, m, n, k, one);
+    bench::bench_digits("gemm digits", m, n, k, one);
   }
   for (size_t parts : {0, 2, 1}) {
     bench::bench_attention("bert", 12, 128, 64, false, one, parts);

@@ -124,10 +124,7 @@ bool has_digits(const Node& node) {
       .kernel_width = static_cast<size_t>(weights.back()),
       .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
       .groups = static_cast<size_t>(node.attributes.integer("group", 1))};
-  const bool points =
-      shape.kernel_height * shape.kernel_width == 1 &&
-      std::ranges::all_of(node.attributes.integers("pads"), [](int64_t pad) { return pad == 0; });
-  return dense::conv_digits_supported(shape) && dense::conv_digits_pays(shape, points);
+  return dense::conv_digits_supported(shape) && dense::conv_digits_pays(shape);
 }
 
 struct Wish {

@@ -180,16 +180,18 @@ bool conv_digits_supported(const ConvShape& s) {
          s.in_channels * s.kernel_height * s.kernel_width <= kMostDigitTerms;
 }
 
-bool conv_digits_pays(const ConvShape& s, bool points) {
+bool conv_digits_pays(const ConvShape& s) {
   // In nanoseconds beside a busy hyperthread, for 32 pixels: loads and products of tiles for 32
-  // outputs, and the passes that find the largest values.
-  constexpr size_t kLoad = 13, kProduct = 15, kPixels = 32, kReduce = 8;
+  // outputs, what digits cost more to finish, and a block of 16 channels to find the largest values
+  // of and to take apart. The latter two were found by `dense_bench "conv forms"`.
+  constexpr size_t kLoad = 13, kProduct = 15, kFinish = 185, kBlock = 100;
   constexpr size_t kDigitsStep = 12 * kLoad + 12 * kProduct, kPartsStep = 8 * kLoad + 12 * kProduct;
   const size_t panels = (s.out_channels + kPanelColumns - 1) / kPanelColumns;
   const size_t parts = (s.in_channels + 2 * kChannelBlock - 1) / (2 * kChannelBlock) *
                        s.kernel_height * s.kernel_width;
-  const size_t passes = kPixels * (channel_blocks(s.in_channels) + (points ? kReduce : 0));
-  return panels * Order(s).steps() * kDigitsStep + passes < panels * parts * kPartsStep;
+  return panels * (Order(s).steps() * kDigitsStep + kFinish) +
+             channel_blocks(s.in_channels) * kBlock <
+         panels * parts * kPartsStep;
 }
 
 size_t packed_conv_digits_bytes(const ConvShape& s) {
@@ -301,7 +303,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
                .image_row = image.points ? kChunk : image.row,
                .steps = steps,
                .image_low = static_cast<ptrdiff_t>(image.digit),
-               .step_units = 2 * kChunk,
+               .step_units = image.points ? kChunk : 2 * kChunk,
                .finish = finish},
               memory, pool);
   }

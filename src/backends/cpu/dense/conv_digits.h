@@ -30,8 +30,8 @@ struct ConvDigits {
 
 bool conv_digits_supported(const ConvShape& shape);
 // Whether tiles (AMX) should be faster by digits than by two bf16 parts. Of the shape all counts
-// but batch, height and width; `points`: a 1 x 1 kernel without margins.
-bool conv_digits_pays(const ConvShape& shape, bool points);
+// but batch, height and width.
+bool conv_digits_pays(const ConvShape& shape);
 // packed: scales of outputs, panels of 32 outputs as [step][digit][16][32][4].
 size_t packed_conv_digits_bytes(const ConvShape& shape);
 void pack_conv_digits(const ConvShape& shape, const float* weights, std::byte* packed);

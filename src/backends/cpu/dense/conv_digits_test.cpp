@@ -125,13 +125,6 @@ void expect_exact(const Trial& t, const std::vector<float>& y, auto finish) {
 }
 
 void with_and_without_tiles(auto body) {
-  for (bool twice : {false, true})
-    for (bool whole : {false, true}) {
-      const uint16_t units = whole ? 1152 : 0;
-      detail::order_digits({.twice = twice, .bring = whole, .whole = units, .packed = units});
-      body();
-    }
-  detail::order_digits();
   for_each_level(body);
   detail::allow_amx(false);
   for_each_level(body);
@@ -250,32 +243,30 @@ TEST(ConvDigits, ThreadsAndBatchDoNotMatter) {
 }
 
 // Sums of integers are exact, so that tiles give the bits of any other CPU with AVX-512.
-TEST(ConvDigits, OrdersOfTheSumDoNotMatter) {
+TEST(ConvDigits, TheSameBitsByTiles) {
   for (const ConvShape& s : {shape(200, 80, 9, 10, 3, 1, 1), shape(300, 40, 9, 10, 1, 1, 0)}) {
     const Trial t(s);
     detail::allow_amx(false);
     const std::vector<float> y = t.result(ThreadPool::shared());
     detail::allow_amx(true);
-    for (bool twice : {false, true})
-      for (uint16_t units : {0, 1152}) {
-        detail::order_digits({.twice = twice, .whole = units, .packed = units});
-        EXPECT_EQ(t.result(ThreadPool::shared()), y) << twice << " " << units;
-      }
-    detail::order_digits();
+    EXPECT_EQ(t.result(ThreadPool::shared()), y);
   }
 }
 
 TEST(ConvDigits, PaysWhereChannelsFillTheChunks) {
   const auto pays = [](size_t in, size_t out, size_t kernel) {
-    return conv_digits_pays(shape(in, out, 8, 8, kernel, 1, kernel / 2), kernel == 1);
+    return conv_digits_pays(shape(in, out, 8, 8, kernel, 1, kernel / 2));
   };
   EXPECT_TRUE(pays(64, 64, 3));
   EXPECT_TRUE(pays(512, 512, 3));
-  EXPECT_TRUE(pays(256, 64, 1));
+  EXPECT_TRUE(pays(256, 128, 1));
+  EXPECT_TRUE(pays(1024, 256, 1));
   EXPECT_TRUE(pays(16, 64, 3));   // three pixels a chunk
   EXPECT_FALSE(pays(16, 64, 1));  // three quarters of each chunk would be zeros
   EXPECT_FALSE(pays(32, 128, 1));
   EXPECT_FALSE(pays(64, 16, 1));  // finding the scales costs more
+  EXPECT_FALSE(pays(256, 64, 1));
+  EXPECT_FALSE(pays(64, 256, 1));  // finishing does
 }
 
 }  // namespace

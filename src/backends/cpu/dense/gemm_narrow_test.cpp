@@ -16,9 +16,6 @@ template <typename Body>
 void for_each_unit_level(const Body& body) {
   for_each_level(body);
   if (!has_bf16_tiles()) return;
-  detail::order_digits({.twice = true, .bring = true, .packed = 1152});
-  body();
-  detail::order_digits();
   detail::allow_amx(false);
   for_each_level(body);
   detail::allow_amx(true);

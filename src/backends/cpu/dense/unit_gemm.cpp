@@ -18,10 +18,7 @@ size_t padded_units(size_t units) { return align_up(units, kChunk); }
 // what it is multiplied with is made in one go; a longer one in equal parts of about `depth`.
 size_t pass_units(const UnitGemm& g, const UnitKernels& kernels) {
   const size_t units = std::max<size_t>(g.units, 1);
-  const size_t most = g.tile == kernels.digits
-                          ? (g.image ? kernels.whole_digits : kernels.packed_digits)
-                          : (g.reused() ? kernels.whole : kernels.depth);
-  if (kernels.depth == 0 || units <= most) return units;
+  if (kernels.depth == 0 || units <= (g.reused() ? kernels.whole : kernels.depth)) return units;
   const size_t passes = (units + kernels.depth - 1) / kernels.depth;
   return align_up((units + passes - 1) / passes, 2 * kChunk);
 }

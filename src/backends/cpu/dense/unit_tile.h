@@ -63,9 +63,8 @@ struct UnitKernels {
   UnitFunction split;   // float sums of values of two parts; an even number of whole chunks
   UnitFunction digits;  // two sums a result, of values of two digits
   // Units after which the sums are put down, so that a panel of that depth stays near for all
-  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once. Of
-  // digits `packed_digits`, or `whole_digits` where that is an image.
-  size_t depth = 0, whole = 0, packed_digits = 0, whole_digits = 0;
+  // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
+  size_t depth = 0, whole = 0;
   // Whether int8 takes its left side as it lies in memory, sums that end within a chunk too.
   bool in_place = false;
   // Around the tiles that one thread runs; null where nothing is to be done.
@@ -110,14 +109,6 @@ using InterleaveFunction = void (*)(const float* from, size_t stride, size_t cha
 InterleaveFunction avx512_bf16_interleave();
 // For tests on a CPU that has it.
 void allow_amx(bool allowed);
-// For tests and measurements on such a CPU: which order products of digits follow, 16 rows at a
-// time or 32 in two passes (and whether those bring the next panels near), and after how many units
-// sums are put down. No arguments: what is thought best.
-struct alignas(8) DigitsOrder {  // as large as what is read at once
-  bool twice = false, bring = false;
-  uint16_t whole = 1152, packed = 128;
-};
-void order_digits(DigitsOrder order = {});
 }  // namespace detail
 
 }  // namespace hologram::backends::dense

@@ -346,16 +346,16 @@ HOLOGRAM_AMX void run_tall_digits(const UnitTile& tile) {
 }
 
 // One product of 32 rows and 32 columns, of 64 digits each: four products for four loads. `next`
-// (may be null) is the B of the product that follows.
+// is the B of the product that follows, brought near meanwhile.
 HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_digits(
     const uint32_t* a, ptrdiff_t a_row, ptrdiff_t second, const uint32_t* b, const uint32_t* next) {
   _tile_loadd(6, b, 2 * kRowBytes);
   _tile_loadd(4, a, a_row);
   _tile_dpbssd(0, 4, 6);
-  if (next) bring_near(next);
+  bring_near(next);
   _tile_loadd(7, b + kChunk, 2 * kRowBytes);
   _tile_dpbssd(1, 4, 7);
-  if (next) bring_near(next + kTileUnits);
+  bring_near(next + kTileUnits);
   _tile_loadd(5, a + second, a_row);
   _tile_dpbssd(2, 5, 6);
   _tile_dpbssd(3, 5, 7);
@@ -364,7 +364,7 @@ HOLOGRAM_AMX inline __attribute__((always_inline)) void multiply_digits(
 // As many loads and products as run_digits, but all 32 rows at a time, upper digits first and mixed
 // ones in a second pass: three quarters of B's bytes for half as many again of A's, which are near
 // where A is an image.
-HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile, bool bring) {
+HOLOGRAM_AMX void run_image_digits(const UnitTile& tile) {
   constexpr size_t kPart = 2 * kTileUnits;
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
@@ -373,10 +373,7 @@ HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile, bool bring) {
   load_sums<2, 2>(tile);
   const uint32_t* b = tile.b;
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart)
-    multiply_digits(tile.pair(c), a_row, second, b,
-                    !bring          ? nullptr
-                    : c + 1 < pairs ? b + 2 * kPart
-                                    : tile.b);
+    multiply_digits(tile.pair(c), a_row, second, b, c + 1 < pairs ? b + 2 * kPart : tile.b);
   store_sums<2, 2>(tile);
   UnitTile cross = tile;
   cross.sums = static_cast<uint32_t*>(tile.sums) + kDigitSums;
@@ -385,9 +382,9 @@ HOLOGRAM_AMX void run_digits_twice(const UnitTile& tile, bool bring) {
   b = tile.b;
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
     const uint32_t* a = tile.pair(c);
-    multiply_digits(a + low, a_row, second, b, bring ? b + kPart : nullptr);
+    multiply_digits(a + low, a_row, second, b, b + kPart);
     ahead.advance();
-    multiply_digits(a, a_row, second, b + kPart, bring && c + 1 < pairs ? b + 2 * kPart : nullptr);
+    multiply_digits(a, a_row, second, b + kPart, c + 1 < pairs ? b + 2 * kPart : tile.b);
   }
   store_sums<2, 2>(cross);
 }
@@ -406,12 +403,9 @@ void run_any_split(const UnitTile& tile) {
   return two_b ? run_split<1, 2>(tile) : run_split<1, 1>(tile);
 }
 
-std::atomic<detail::DigitsOrder> digits_order = detail::DigitsOrder{};
-
 void run_any_digits(const UnitTile& tile) {
   const bool two_a = tile.rows > kChunk, two_b = tile.width > kChunk;
-  const detail::DigitsOrder order = digits_order;
-  if (two_a && two_b && order.twice) return run_digits_twice(tile, order.bring);
+  if (two_a && two_b && tile.steps) return run_image_digits(tile);
   if (two_a && !two_b) return run_tall_digits(tile);
   return two_b ? run_digits<2>(tile) : run_digits<1>(tile);
 }
@@ -442,15 +436,11 @@ bool use_amx(UnitKernels& kernels) {
   // 16 KiB of a panel: what stays in the first cache beside the rows of A that pass through it.
   kernels.depth = 128;
   kernels.whole = 1152;
-  const DigitsOrder order = digits_order;
-  kernels.packed_digits = order.packed;
-  kernels.whole_digits = order.whole;
   kernels.begin = &begin_tiles;
   kernels.end = &end_tiles;
   return true;
 }
 void allow_amx(bool allowed) { amx_allowed = allowed; }
-void order_digits(DigitsOrder order) { digits_order = order; }
 }  // namespace detail
 
 }  // namespace hologram::backends::dense
@@ -460,7 +450,6 @@ void order_digits(DigitsOrder order) { digits_order = order; }
 namespace hologram::backends::dense::detail {
 bool use_amx(UnitKernels&) { return false; }
 void allow_amx(bool) {}
-void order_digits(DigitsOrder) {}
 }  // namespace hologram::backends::dense::detail
 
 #endif
