@@ -71,6 +71,68 @@ HWY_INLINE void add_row(float* to, float factor, const float* sums) {
     hn::Store(hn::MulAdd(hn::Load(d, to + j), f, hn::Load(d, sums + j)), d, to + j);
 }
 
+// weigh_row for scores without a cap and a positive factor, by fewer operations: without a mask the
+// factor is part of the exponent's, so that the first pass only looks for the largest score.
+// Weights are as exact as the parts that they become: 8e-5 of their value for one, 2e-7 for two.
+template <bool kTwoParts, bool kMasked>
+float weigh_parts_row(float* scores, size_t count, float factor, const float* mask, float& maximum,
+                      float& sum) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  using V = hn::Vec<decltype(d)>;
+  constexpr size_t kLanes = hn::MaxLanes(d);
+  constexpr float kLog2E = 1.44269504f;
+  const size_t whole = count / kLanes * kLanes, padded = (count + kChunk - 1) / kChunk * kChunk;
+  const auto at = [&](size_t j) { return scores + j / kWide * kScorePanel + j % kWide; };
+  const auto seen = [&](size_t j) HWY_ATTR { return hn::FirstN(d, count > j ? count - j : 0); };
+  const V lowest = hn::Set(d, -HUGE_VALF);
+  V peak = lowest;
+  for (size_t j = 0; j < padded; j += kLanes) {
+    V s = hn::Load(d, at(j));
+    if constexpr (kMasked) {
+      HWY_ALIGN float rest[kLanes] = {};
+      const float* from = mask + j;
+      if (j >= whole) {
+        std::copy_n(from, count > j ? count - j : 0, rest);
+        from = rest;
+      }
+      s = hn::MulAdd(s, hn::Set(d, factor), hn::LoadU(d, from));
+      hn::Store(s, d, at(j));
+    }
+    peak = hn::Max(peak, j < whole ? s : hn::IfThenElse(seen(j), s, lowest));
+  }
+  // A NaN among the scores may be lost here, but not in the weights, which make the sum NaN.
+  const float before = maximum, scaled = kMasked ? 1.0f : factor;
+  maximum = std::max(before, scaled * hn::GetLane(hn::MaxOfLanes(d, peak)));
+  // While everything is masked there is nothing to subtract from.
+  const float base = maximum == -HUGE_VALF ? 0.0f : maximum;
+  const V factors = hn::Set(d, scaled * kLog2E), bases = hn::Set(d, base * kLog2E);
+  // As exp_in_range: the low bits of a number near 1.5 * 2^23 are the whole part of the exponent.
+  const V magic = hn::Set(d, 12582912.0f + 127.0f), floor = hn::Set(d, -126.0f);
+  V sums = hn::Zero(d);
+  for (size_t j = 0; j < padded; j += kLanes) {
+    const V given = hn::MulSub(hn::Load(d, at(j)), factors, bases), x = hn::Max(floor, given);
+    const V shifted = hn::Add(x, magic);
+    const V f = hn::Sub(x, hn::Sub(shifted, magic));
+    V e;
+    if constexpr (kTwoParts)
+      e = horner(d, f, 1.00000012f, 0.693146944f, 0.240221202f, 0.0555071309f, 0.00967554189f,
+                 0.00132764725f);
+    else
+      e = horner(d, f, 0.999928057f, 0.693260968f, 0.242611125f, 0.0551716685f);
+    e = hn::Mul(e, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted))));
+    // What is masked weighs nothing; other weights below 2^-126 make no difference.
+    if constexpr (kMasked) e = hn::IfThenZeroElse(hn::Lt(given, floor), e);
+    if (j >= whole) e = hn::IfThenElseZero(seen(j), e);
+    sums = hn::Add(sums, e);
+    hn::Store(e, d, at(j));
+  }
+  const float scale = before == base ? 1.0f : before == -HUGE_VALF ? 0.0f : std::exp(before - base);
+  sum = sum * scale + combine_lanes<SumOf>(d, sums);
+  return scale;
+}
+using WeighRow = float (*)(float*, size_t, float, const float*, float&, float&);
+
 void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   const Attention& a = *job.a;
   const NarrowScratch places(a);
@@ -86,6 +148,11 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   const size_t rows = job.count, width = places.values * kWide, parts = a.parts;
   const size_t query_chunk = places.rows * kChunk, right_chunk = parts * kChunk * kWide;
   const size_t value_panel = kMostChunks * right_chunk;
+  constexpr WeighRow kWeighRows[2][2] = {
+      {weigh_parts_row<false, false>, weigh_parts_row<false, true>},
+      {weigh_parts_row<true, false>, weigh_parts_row<true, true>}};
+  const WeighRow weigh_row_of =
+      a.softcap == 0.0f && a.scale > 0.0f ? kWeighRows[parts == 2][mask != nullptr] : nullptr;
   const auto tile = parts == 2 ? kernels.split : kernels.bf16;
   const auto low_of = [&](uint32_t* high, size_t part) {
     return parts == 2 ? high + part : nullptr;
@@ -160,11 +227,12 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
         // The product below runs over whole panels.
         for (size_t c = (seen + kChunk - 1) / kChunk; c < 2 * panels; ++c)
           std::fill_n(at + c / 2 * kScorePanel + c % 2 * kChunk, kChunk, 0.0f);
-        factors[t % 2][r] =
-            seen == 0 ? 1.0f
-                      : weigh_row<2>(at, kScorePanel, seen, a.scale, a.softcap,
-                                     mask ? mask + row * a.mask_strides.row + key : nullptr,
-                                     maxima[row], totals[row]);
+        const float* masked = mask ? mask + row * a.mask_strides.row + key : nullptr;
+        factors[t % 2][r] = seen == 0 ? 1.0f
+                            : weigh_row_of
+                                ? weigh_row_of(at, seen, a.scale, masked, maxima[row], totals[row])
+                                : weigh_row<2>(at, kScorePanel, seen, a.scale, a.softcap, masked,
+                                               maxima[row], totals[row]);
       }
       for (size_t p = 0; p < panels; ++p) {
         const float* from = scores_of(t) + p * kScorePanel;

@@ -143,7 +143,7 @@ TEST(Attention, MaskedFirstBlockAndNoKeys) {
 TEST(Attention, Parts) {
   for_each_level([] {
     for (size_t parts : {1, 2})
-      for (int kind = 0; kind < 16; ++kind)
+      for (int kind = 0; kind < 32; ++kind)
         for (size_t keys : {1, 33, 150}) {
           const size_t depth = kind & 4 ? 20 : 64, queries = kind & 8 ? 130 : 37;
           Trial t(2, 4, kind & 8 ? 2 : 4, queries, keys, depth, kind & 4 ? 49 : 64);
@@ -152,8 +152,8 @@ TEST(Attention, Parts) {
           if (kind & 2) {
             t.a.causal = true;
             t.a.causal_offset = ptrdiff_t(keys) - 30;
-            t.a.softcap = 2.5f;
           }
+          if (kind & 16) t.a.softcap = 2.5f;
           t.expect_right();
           if (::testing::Test::HasFatalFailure()) return;
         }
@@ -161,6 +161,27 @@ TEST(Attention, Parts) {
     none.a.parts = 2;
     none.run(ThreadPool::shared());
     for (float x : none.out) EXPECT_TRUE(std::isnan(x));
+  });
+}
+
+TEST(Attention, PartsOfWhatIsMaskedOrNotANumber) {
+  for_each_level([] {
+    for (size_t parts : {1, 2}) {
+      Trial t(1, 1, 1, 40, 200, 64, 64);
+      t.a.parts = parts;
+      t.add_mask();
+      for (size_t i = 0; i < t.mask.size(); ++i)  // the whole first block, and all of a query
+        if (i % 200 < 140 || i / 200 == 7) t.mask[i] = -HUGE_VALF;
+      t.expect_right();
+      for (bool masked : {false, true}) {
+        Trial nan(1, 1, 1, 40, 200, 64, 64);
+        nan.a.parts = parts;
+        if (masked) nan.add_mask();
+        nan.q[3 * 64] = NAN;
+        nan.run(ThreadPool::shared());
+        for (size_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(nan.out[i * 64]), i == 3) << i;
+      }
+    }
   });
 }
 
