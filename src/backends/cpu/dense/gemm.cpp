@@ -105,7 +105,9 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   const TileKernel kernel = tile_kernel();
   const RowTiles tiles(g.m, kernel.rows);
   const size_t panels = divide_up(g.n, kPanelColumns), depth = padded_depth(g.k);
-  const unsigned threads = g.m * g.n * g.k < kSmallWork ? 1 : 0;
+  // Few rows wait for the matrix to be read, not for products.
+  const size_t small = g.m <= 2 ? kSmallWork / 4 : kSmallWork;
+  const unsigned threads = g.m * g.n * g.k < small ? 1 : 0;
 
   float* a_packed = a_in_place(g) ? nullptr : reinterpret_cast<float*>(scratch);
   float* b_packed = reinterpret_cast<float*>(scratch + packed_a_bytes(g));
