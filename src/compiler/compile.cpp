@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "compiler/join_convolutions.h"
 #include "compiler/lower.h"
 #include "compiler/narrow_images.h"
 #include "compiler/native_code.h"
@@ -173,6 +174,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   }));
   HOLOGRAM_CHECK(
       optimisation("pack weights", [&] { return pack_weights(graph, codes_stay_from); }));
+  HOLOGRAM_CHECK(optimisation("join convolutions", [&] {
+    join_convolutions(graph, report.fusion);
+    return Status();
+  }));
   if (options.on_step) options.on_step("lower", report.passes.size());
   HOLOGRAM_TRY(Lowered lowered, lower(graph));
   EncodedWeights weights;

@@ -197,6 +197,56 @@ TEST(HostileNumbers, DigitsOfConvolutions) {
   refused(longest, "no such convolution of");
 }
 
+TEST(HostileNumbers, ConvolutionsOfPointsBeforeADepthwiseOne) {
+  Call call{"hologram.Conv",
+            {zeros({1, 1, 5, 6, 16}), zeros({2 * 9 * 16}), zeros({32}), std::nullopt,
+             zeros({16 * 32}), zeros({32})}};
+  call = with(with(call, "weight_shape", Integers{32, 1, 3, 3}), "group", int64_t{32});
+  call = with(call, "pads", Integers{1, 1, 1, 1});
+  for (const char* name : {"blocked_input", "blocked_output", "packed"})
+    call = with(call, name, int64_t{1});
+  call = with(call, "points_shape", Integers{32, 16, 1, 1});
+  EXPECT_EQ(floats(call), std::vector<float>(2 * 5 * 6 * 16, 0.0f));
+
+  for (const Integers& shape :
+       {Integers{32, 16}, Integers{32, 16, 1, 3}, Integers{32, 16, 3, 1}, Integers{16, 16, 1, 1},
+        Integers{32, 17, 1, 1}, Integers{32, 0, 1, 1}, Integers{32, -16, 1, 1},
+        Integers{32, kLargest, 1, 1}, Integers{kLargest, kLargest, 1, 1}, Integers{1}})
+    refused(with(call, "points_shape", shape), "before 32 channels");
+  refused(with(call, "points_shape", Integers{32, 15, 1, 1}), "bytes of packed weights");
+  refused(with(call, "blocked_input", int64_t{0}), "");
+  refused(with(call, "blocked_output", int64_t{0}), "no such convolution of points");
+  for (int64_t parts : {int64_t{-1}, int64_t{3}, kLargest})
+    refused(with(call, "points_parts", parts), "no such convolution of points");
+  refused(with(call, "points_parts", int64_t{2}), "bytes of packed weights");
+  for (int64_t output : {int64_t{1}, int64_t{-1}, static_cast<int64_t>(DType::bf16), kLargest})
+    refused(with(call, "points_output", output), "no such convolution of points");
+  refused(with(call, "points_activation", std::string("Nothing")), "");
+  for (const char* name : {"parts", "digits", "mirrored"})
+    refused(with(call, name, int64_t{1}), "behind one of points");
+  refused(with(call, "packed", int64_t{0}), "behind one of points");
+  refused(with(call, "algorithm", int64_t{1}), "");
+  refused(with(call, "group", int64_t{1}), "");
+  refused(with(call, "pads", Integers{kLargest, 0, kLargest, 0}), "");
+  for (const size_t input : {size_t{1}, size_t{4}}) {
+    Call other = call;
+    other.inputs[input] = zeros({16});
+    refused(other, "");
+  }
+  Call other = call;
+  other.inputs[5] = zeros({31});
+  refused(other, "bias");
+  other = call;
+  other.inputs.resize(4);
+  refused(other, "before 32 channels");
+  other = call;
+  other.inputs[3] = zeros({1, 2, 5, 6, 16});
+  refused(other, "no such convolution of points");
+  other = call;
+  other.inputs[0] = zeros({1, 1, 5, 6, 16}, DType::bf16);
+  refused(other, "");
+}
+
 TEST(HostileNumbers, RepeatsAndBlocks) {
   constexpr int64_t kMany = int64_t{1} << 40;
   refused({"Tile", {zeros({1, 1}), of<int64_t>({2}, {kMany, kMany})}}, "too large");

@@ -214,6 +214,7 @@ void add_dense(OperatorTable& table) {
         .where("T", {DType::f32})
         .where("P", {DType::f32, DType::bf16, DType::f16, DType::u8})
         .where("TX", {DType::f32, DType::bf16})
+        .where("TP", {DType::f32, DType::bf16})
         .where("TR", {DType::f32, DType::bf16})
         .where("TY", {DType::f32, DType::bf16})
         .attributes(attributes)
@@ -224,9 +225,10 @@ void add_dense(OperatorTable& table) {
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
       "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, digits:i, half:i, "
-      "output:i, mirrored:i, even:i" +
+      "output:i, mirrored:i, even:i, points_shape:is, points_parts:i, points_output:i, "
+      "points_activation:s, points_first:f, points_second:f" +
           epilogue,
-      "X:TX, W:P, B:T?, residual:TR? -> Y:TY", float_conv);
+      "X:TX, W:P, B:T?, residual:TR?, points:TP?, points_bias:T? -> Y:TY", float_conv);
   add("MatMul",
       "k:i, n:i, packed:i, parts:i, digits:i, half:i, bits:i, group:i, zeros:i, dynamic:i, "
       "transposed:i, "

@@ -44,11 +44,11 @@ struct Scratch {
 // The strides of an output sample.
 struct OutputForm {
   size_t pixel, block, channel, floats;
-  OutputForm(const ConvShape& s, Layout layout) {
+  OutputForm(const ConvShape& s, Layout layout, size_t plane) {
     const size_t pixels = s.out_height * s.out_width;
     pixel = layout == Layout::blocked ? kChannelBlock : 1;
     channel = layout == Layout::blocked ? 1 : pixels;
-    block = pixels * kChannelBlock;
+    block = plane ? plane : pixels * kChannelBlock;
     floats = layout == Layout::blocked ? channel_blocks(s.out_channels) * block
                                        : s.out_channels * pixels;
   }
@@ -62,7 +62,7 @@ class PhaseRun {
         phase_(plan.phase(index)),
         epilogue_(epilogue),
         start_(start),
-        form_(plan.shape, conv.output_layout),
+        form_(plan.shape, conv.output_layout, conv.out_plane),
         weights_(conv.packed_weights + phase_.weight_offset),
         taps_(taps),
         rows_(phase_.rows),
@@ -179,7 +179,7 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
       (conv.input_layout == Layout::blocked ? channel_blocks(s.in_channels) * kChannelBlock
                                             : s.in_channels) *
       s.in_height * s.in_width;
-  const size_t out_floats = OutputForm(s, conv.output_layout).floats;
+  const size_t out_floats = OutputForm(s, conv.output_layout, conv.out_plane).floats;
   for (size_t n = 0; n < s.batch; ++n) {
     const float* input = conv.input + n * in_floats;
     if (!plan.in_place) pack_image(plan, conv.input_layout, input, image, pool);
@@ -227,7 +227,9 @@ void conv(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   if (conv.shape.algorithm == ConvAlgorithm::ordered) return ordered_conv(conv, scratch, pool);
   if (conv.shape.algorithm == ConvAlgorithm::winograd) return winograd(conv, scratch, pool);
   if (is_depthwise(conv.shape)) return depthwise(conv, scratch, pool);
-  run_plan(ConvPlan(conv.shape, conv.input_layout, false), conv, scratch, pool);
+  ConvPlan plan(conv.shape, conv.input_layout, false);
+  if (conv.in_plane) plan.block = conv.in_plane;
+  run_plan(plan, conv, scratch, pool);
 }
 
 size_t packed_conv_transpose_weight_bytes(const ConvShape& shape) {

@@ -78,6 +78,9 @@ struct Conv {
   // without a residual.
   const uint16_t* input_bf16 = nullptr;
   uint16_t* output_bf16 = nullptr;
+  // Values from channel block to channel block, where an image is rows of a larger one; 0: as many
+  // as the shape says. Of blocked images of one sample and a 1 x 1 kernel that leaves no pixel out.
+  size_t in_plane = 0, out_plane = 0;
 };
 
 size_t conv_scratch_bytes(const Conv& conv);

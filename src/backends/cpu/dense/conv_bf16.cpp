@@ -134,9 +134,9 @@ struct Pixels {
   const ConvShape& s;
   const void* input;
   bool bf16;
+  size_t block;  // values from channel block to channel block
   // Channels of `chunk` of `count` pixels from `at` on, as units; `low` is null for one part.
   void chunk(size_t chunk, size_t at, size_t count, uint32_t* high, uint32_t* low) const {
-    const size_t block = s.in_height * s.in_width * kChannelBlock;
     const size_t first = 2 * chunk * block + at * kChannelBlock;
     const size_t channels = std::min(kChunkChannels, s.in_channels - chunk * kChunkChannels);
     const size_t step = s.stride_width * kChannelBlock;
@@ -260,7 +260,8 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
       : silu ? detail::avx512_bf16_finish_silu()
              : detail::avx512_bf16_finish();
   const ClipRange clip = clip_range(epilogue);
-  const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
+  const size_t pixels = s.out_height * s.out_width;
+  const size_t block = conv.out_plane ? conv.out_plane : pixels * kChannelBlock;
   const size_t in_values =
       s.in_height * s.in_width *
       (image.runs ? s.in_channels : channel_blocks(s.in_channels) * kChannelBlock);
@@ -279,7 +280,8 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
     const Pixels input{s,
                        static_cast<const std::byte*>(conv.input) +
                            n * in_values * (conv.input_bf16 ? sizeof(uint16_t) : sizeof(float)),
-                       conv.input_bf16};
+                       conv.input_bf16,
+                       conv.in_plane ? conv.in_plane : s.in_height * s.in_width * kChannelBlock};
     if (image.runs)
       take_apart_runs(s, image, static_cast<const float*>(input.input), units, pool);
     else if (!image.points)

@@ -28,6 +28,7 @@ struct ConvBf16 {
   bool output_bf16 = false;
   Epilogue epilogue;
   const uint16_t* residual_bf16 = nullptr;  // instead of the epilogue's
+  size_t in_plane = 0, out_plane = 0;       // see Conv
 };
 
 bool conv_bf16_supported(const ConvShape& shape, Layout input = Layout::blocked);

@@ -372,60 +372,67 @@ size_t depthwise_scratch_bytes(const Conv& conv) {
          2 * channel_blocks(conv.shape.in_channels) * kChannelBlock * sizeof(float);
 }
 
+DepthwiseRows::DepthwiseRows(const Conv& conv, std::byte* scratch)
+    : conv_(conv), run_(HWY_DYNAMIC_DISPATCH(depthwise_rows)) {
+  const ConvShape& s = conv.shape;
+  const size_t lanes = channel_blocks(s.in_channels) * kChannelBlock;
+  const auto pad = [&](const float* from, float* to) -> const float* {
+    if (!from) return nullptr;
+    std::fill_n(to, lanes, 0.0f);
+    std::memcpy(to, from, s.in_channels * sizeof(float));
+    return to;
+  };
+  auto* bias = reinterpret_cast<float*>(scratch + image_bytes(conv));
+  bias_ = pad(conv.epilogue.bias, bias);
+  start_ = pad(conv.bias_rest, bias + lanes);
+}
+
+void DepthwiseRows::run(size_t sample, size_t block, size_t y, size_t count,
+                        const void* input) const {
+  const ConvShape& s = conv_.shape;
+  const bool blocked = conv_.output_layout == Layout::blocked;
+  const size_t pixels = s.out_height * s.out_width;
+  const size_t channels = blocked ? channel_blocks(s.out_channels) * kChannelBlock : s.out_channels;
+  const size_t place = (sample * channels + block * kChannelBlock) * pixels +
+                       y * s.out_width * (blocked ? kChannelBlock : 1);
+  run_({.shape = &s,
+        .input = input,
+        .input_bf16 = conv_.input_bf16 != nullptr,
+        .weights = conv_.packed_weights + block * s.kernel_height * s.kernel_width * kChannelBlock,
+        .bias = bias_ ? bias_ + block * kChannelBlock : nullptr,
+        .start = start_ ? start_ + block * kChannelBlock : nullptr,
+        .epilogue = &conv_.epilogue,
+        .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
+        .y = y,
+        .output = conv_.output_bf16 ? nullptr : conv_.output + place,
+        .output_bf16 = conv_.output_bf16 ? conv_.output_bf16 + place : nullptr,
+        .residual = conv_.epilogue.residual ? conv_.epilogue.residual + place : nullptr,
+        .channel_stride = blocked ? 0 : pixels,
+        .offset = place},
+       count);
+}
+
 void depthwise(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   const ConvShape& s = conv.shape;
   const size_t blocks = channel_blocks(s.in_channels);
   const size_t in_pixels = s.in_height * s.in_width, out_pixels = s.out_height * s.out_width;
   if (s.batch * blocks * out_pixels == 0) return;
-  const bool blocked = conv.output_layout == Layout::blocked;
   float* image = reinterpret_cast<float*>(scratch);
-  auto* bias = reinterpret_cast<float*>(scratch + image_bytes(conv));
-  const float* given_bias = conv.epilogue.bias;
-  if (given_bias) {
-    std::fill_n(bias, blocks * kChannelBlock, 0.0f);
-    std::memcpy(bias, given_bias, s.in_channels * sizeof(float));
-  }
-  float* start = bias + blocks * kChannelBlock;
-  if (conv.bias_rest) {
-    std::fill_n(start, blocks * kChannelBlock, 0.0f);
-    std::memcpy(start, conv.bias_rest, s.in_channels * sizeof(float));
-  }
-  const size_t block_taps = s.kernel_height * s.kernel_width * kChannelBlock;
-  const auto run_rows = HWY_DYNAMIC_DISPATCH(depthwise_rows);
-  const size_t out_floats = (blocked ? blocks * kChannelBlock : s.out_channels) * out_pixels;
-  const bool narrow = conv.input_bf16 != nullptr;
-  const size_t in_values = blocks * in_pixels * kChannelBlock;
+  const DepthwiseRows rows(conv, scratch);
   for (size_t n = 0; n < s.batch; ++n) {
-    const float* input = image;
-    if (conv.input_layout == Layout::blocked)
-      input = narrow ? nullptr : conv.input + n * in_values;
-    else
+    const size_t from = n * blocks * in_pixels * kChannelBlock;
+    const bool plain = conv.input_layout != Layout::blocked;
+    if (plain)
       to_blocked(1, s.in_channels, in_pixels, conv.input + n * s.in_channels * in_pixels, image,
                  pool);
     const auto body = [&](size_t block, size_t y, size_t count) {
-      const size_t place =
-          block * kChannelBlock * out_pixels + y * s.out_width * (blocked ? kChannelBlock : 1);
-      const size_t from = block * in_pixels * kChannelBlock;
-      const DepthwiseRow row{
-          .shape = &s,
-          .input = narrow ? static_cast<const void*>(conv.input_bf16 + n * in_values + from)
-                          : input + from,
-          .input_bf16 = narrow,
-          .weights = conv.packed_weights + block * block_taps,
-          .bias = given_bias ? bias + block * kChannelBlock : nullptr,
-          .start = conv.bias_rest ? start + block * kChannelBlock : nullptr,
-          .epilogue = &conv.epilogue,
-          .channels = std::min(kChannelBlock, s.in_channels - block * kChannelBlock),
-          .y = y,
-          .output = conv.output_bf16 ? nullptr : conv.output + n * out_floats + place,
-          .output_bf16 = conv.output_bf16 ? conv.output_bf16 + n * out_floats + place : nullptr,
-          .residual =
-              conv.epilogue.residual ? conv.epilogue.residual + n * out_floats + place : nullptr,
-          .channel_stride = blocked ? 0 : out_pixels,
-          .offset = n * out_floats + place};
-      run_rows(row, count);
+      const size_t plane = block * in_pixels * kChannelBlock;
+      if (conv.input_bf16)
+        rows.run(n, block, y, count, conv.input_bf16 + from + plane);
+      else
+        rows.run(n, block, y, count, (plain ? image : conv.input + from) + plane);
     };
-    const size_t work = blocks * out_pixels * block_taps;
+    const size_t work = blocks * out_pixels * s.kernel_height * s.kernel_width * kChannelBlock;
     for_image_rows(pool, blocks, s.out_height, s.out_width, work < kSmallWork ? 1 : 0, body);
   }
 }

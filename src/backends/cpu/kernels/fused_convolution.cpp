@@ -2,6 +2,7 @@
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
 #include "backends/cpu/dense/conv_digits.h"
+#include "backends/cpu/dense/conv_joined.h"
 #include "backends/cpu/dense/conv_mirror.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/depthwise.h"
@@ -114,13 +115,84 @@ Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
   return {};
 }
 
+// The image that a convolution of points makes of the input, for the depthwise one behind it.
+Result<Dims> points_image(const KernelContext& c, const Dims& points, int64_t channels) {
+  const Dims& x = c.input(0).dims;
+  constexpr int64_t kMost = int64_t{1} << 31, kMostOfAnImage = int64_t{1} << 48;
+  const Dims in = points.rank() == 4 && x.rank() == 5 ? plain_dims(x, points[1]) : Dims();
+  if (in.rank() != 4 || points[0] != channels || points[1] < 1 || points[1] > kMost ||
+      points[2] != 1 || points[3] != 1 || !c.has_input(4) || c.integer("blocked_input") == 0 ||
+      static_cast<uint64_t>(points.count()) > c.input(4).bytes() || !(blocked_dims(in) == x))
+    return fail(ErrorCode::shape_mismatch, "input {} and weights {} before {} channels",
+                x.to_string(), points.to_string(), channels);
+  const Dims image = {in[0], channels, in[2], in[3]};
+  if (in[0] * in[2] * in[3] > kMostOfAnImage / channels)
+    return fail(ErrorCode::unsupported, "an image {} between two convolutions", image.to_string());
+  return image;
+}
+
+// A convolution of points and `conv`, which is depthwise and has all but its input.
+Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points) {
+  const Tensor& x = c.input(0);
+  const int64_t parts = c.integer("points_parts"), output = c.integer("points_output");
+  const bool narrow_x = x.dtype == DType::bf16;
+  const bool narrow_y = output == static_cast<int64_t>(DType::bf16);
+  dense::JoinedConv both{.points = {.input_layout = dense::Layout::blocked,
+                                    .output_layout = dense::Layout::blocked,
+                                    .input = x.as<float>()},
+                         .depthwise = conv};
+  dense::ConvShape& shape = both.points.shape;
+  shape.batch = conv.shape.batch;
+  shape.in_channels = static_cast<size_t>(points[1]);
+  shape.out_channels = conv.shape.in_channels;
+  shape.in_height = shape.out_height = conv.shape.in_height;
+  shape.in_width = shape.out_width = conv.shape.in_width;
+  if (parts < 0 || parts > 2 || (output != 0 && !narrow_y) || c.has_input(3) ||
+      ((narrow_x || narrow_y) && parts != 1) || (parts == 0 && c.input(4).dtype != DType::f32) ||
+      conv.output_layout != dense::Layout::blocked ||
+      !dense::joined_conv_supported(shape, conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of points before a depthwise one");
+  dense::Epilogue& epilogue = both.points.epilogue;
+  HOLOGRAM_TRY(epilogue.activation, activation_named(c.text("points_activation")));
+  epilogue.first = static_cast<float>(c.number("points_first"));
+  epilogue.second = static_cast<float>(c.number("points_second"));
+  if (c.has_input(5)) {
+    const int64_t given = c.input(5).count();
+    if (given != points[0] && given != 2 * points[0])
+      return fail(ErrorCode::shape_mismatch, "bias {} for {} channels", c.input(5).dims.to_string(),
+                  points[0]);
+    epilogue.bias = c.input(5).as<float>();
+    if (given != points[0]) both.points.bias_rest = epilogue.bias + points[0];
+  }
+  const dense::ConvBf16 narrow{.shape = shape,
+                               .parts = parts == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one,
+                               .input = x.data,
+                               .input_bf16 = narrow_x,
+                               .packed_weights = c.input(4).data,
+                               .output_bf16 = narrow_y,
+                               .epilogue = epilogue};
+  HOLOGRAM_CHECK(expect_bytes(
+      c.input(4).bytes(), parts != 0
+                              ? dense::packed_conv_bf16_bytes(shape, narrow.parts)
+                              : dense::packed_conv_weight_bytes(shape, dense::Layout::blocked)));
+  if (parts != 0)
+    both.narrow = &narrow;
+  else
+    both.points.packed_weights = c.input(4).as<float>();
+  HOLOGRAM_TRY(auto scratch,
+               c.scratch<std::byte>(dense::joined_conv_scratch_bytes(both, c.threads().size())));
+  dense::joined_conv(both, scratch.data(), c.threads());
+  return {};
+}
+
 }  // namespace
 
-// Inputs X, W, B?, residual?. B is a value a channel, or [2, channels]: values and what rounding
-// took from them. `weight_shape` is that of the weights before they were packed;
-// `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as `parts`
-// bf16 values each where that is not 0, as two `digits`, or as half the taps where the filters are
-// `mirrored`.
+// Inputs X, W, B?, residual?, points?, points_bias?. B is a value a channel, or [2, channels]:
+// values and what rounding took from them. `weight_shape` is that of the weights before they were
+// packed; `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as
+// `parts` bf16 values each where that is not 0, as two `digits`, or as half the taps where the
+// filters are `mirrored`. Where there is a `points_shape`, the image is what a 1 x 1 convolution by
+// `points` makes of X, and this one is depthwise.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -136,9 +208,14 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::shape_mismatch, "{} bytes of weights {}", c.input(1).bytes(),
                 weights.to_string());
   const int64_t channels = weights[1] * groups;
-  const Dims in = blocked_in ? plain_dims(x.dims, channels) : x.dims;
+  const Dims points(c.integers("points_shape"));
+  const bool joined = points.rank() != 0;
+  Dims in = blocked_in ? plain_dims(x.dims, channels) : x.dims;
+  if (joined) {
+    HOLOGRAM_TRY(in, points_image(c, points, channels));
+  }
   if (in.rank() != weights.rank() || in[1] != channels || weights[0] % groups != 0 ||
-      (blocked_in && !(blocked_dims(in) == x.dims)))
+      (blocked_in && !joined && !(blocked_dims(in) == x.dims)))
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} in {} groups",
                 x.dims.to_string(), weights.to_string(), groups);
   HOLOGRAM_TRY(const Window w, make_window(c, spatial_dims(in), spatial_dims(weights)));
@@ -165,6 +242,10 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  if (joined &&
+      (c.integer("digits") != 0 || c.integer("parts") != 0 || c.integer("mirrored") != 0 ||
+       c.integer("packed") == 0 || c.input(1).dtype != DType::f32))
+    return fail(ErrorCode::unsupported, "no such convolution behind one of points");
   if (c.integer("digits") != 0) return digits_conv(c, conv, y);
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
@@ -177,7 +258,7 @@ Status fused_conv(KernelContext& c) {
       ((narrow_x || narrow_y) && (!dense::is_depthwise(conv.shape) || c.has_input(3))) ||
       (c.has_input(3) && c.input(3).dtype != DType::f32))
     return fail(ErrorCode::unsupported, "an f32 convolution of bf16 images");
-  if (narrow_x) conv.input_bf16 = x.as<uint16_t>();
+  if (narrow_x && !joined) conv.input_bf16 = x.as<uint16_t>();
   if (narrow_y) conv.output_bf16 = y.as<uint16_t>();
   const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
   if (c.integer("packed") != 0 && c.input(1).dtype == DType::f16) {
@@ -190,6 +271,7 @@ Status fused_conv(KernelContext& c) {
   } else if (c.integer("packed") != 0) {
     HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), bytes));
     conv.packed_weights = c.input(1).as<float>();
+    if (joined) return joined_conv(c, conv, points);
   } else {
     if (!(c.input(1).dims == weights))
       return fail(ErrorCode::shape_mismatch, "weights {} where {} are expected",
