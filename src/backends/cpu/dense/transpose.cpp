@@ -32,6 +32,18 @@ HWY_INLINE void transpose_4x4(const float* from, size_t from_stride, float* to, 
 void transpose_any(size_t rows, size_t columns, const float* from, size_t from_stride, float* to,
                    size_t to_stride) {
   constexpr size_t kBlock = 16;
+#if HWY_TARGET != HWY_SCALAR
+  // The channels of a picture, to pixels that follow each other.
+  if (rows == 3 && to_stride == 3) {
+    const hn::ScalableTag<float> d;
+    for (; columns >= hn::Lanes(d); columns -= hn::Lanes(d)) {
+      hn::StoreInterleaved3(hn::LoadU(d, from), hn::LoadU(d, from + from_stride),
+                            hn::LoadU(d, from + 2 * from_stride), d, to);
+      from += hn::Lanes(d);
+      to += 3 * hn::Lanes(d);
+    }
+  }
+#endif
   for (size_t i0 = 0; i0 < rows; i0 += kBlock) {
     for (size_t j0 = 0; j0 < columns; j0 += kBlock) {
       const size_t i1 = std::min(rows, i0 + kBlock), j1 = std::min(columns, j0 + kBlock);
