@@ -75,8 +75,11 @@ std::optional<Times> spreads_pixels(const Graph& graph, const Node& node) {
     if (!bias || bias->dtype != DType::f32 || bias->count() != weights->dims[1])
       return std::nullopt;
   }
+  const auto kernel = a.integers("kernel_shape");
   for (size_t i = 0; i < 2; ++i)
-    if (strides[i] != weights->dims[2 + i] || strides[i] > kMostTimes) return std::nullopt;
+    if (strides[i] != weights->dims[2 + i] || strides[i] > kMostTimes ||
+        (i < kernel.size() && kernel[i] != strides[i]))
+      return std::nullopt;
   return Times{strides[0], strides[1]};
 }
 
@@ -446,8 +449,8 @@ class Assigner {
   // A product of each pixel by the weights of all places that it is spread over.
   Result<bool> place_transposed(Node& node, Times times) {
     const Shape* x = image(node.inputs[0]);
-    if (!x) return false;
     HOLOGRAM_TRY(const Tensor weights, kernels::aligned(*constant_of(graph_, node.inputs[1])));
+    if (!x || weights.dims[0] != channels(node.inputs[0])) return false;
     Tensor bias;
     if (const Tensor* given = constant_of(graph_, node.input(2))) {
       HOLOGRAM_TRY(bias, kernels::aligned(*given));

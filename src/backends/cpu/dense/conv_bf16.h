@@ -1,5 +1,5 @@
-// Convolution by bf16 products: one part, or two for nearly f32 (see gemm_narrow.h). Images are f32;
-// with one part blocked ones may be bf16, each for itself.
+// Convolution by bf16 products: one part, or two for nearly f32 (see gemm_narrow.h). Images are
+// f32; with one part blocked ones may be bf16, each for itself.
 //
 // One group, a blocked output. A blocked image is taken apart once into planes of 32-channel
 // chunks, one for each residue of the stride, with zero margins; a kernel position is then an
