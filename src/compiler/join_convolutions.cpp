@@ -1,6 +1,7 @@
 #include "compiler/join_convolutions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/passes/value_uses.h"
 
@@ -39,7 +40,7 @@ bool is_of_points(const Node& node) {
     return std::ranges::all_of(a.integers(name), [&](int64_t given) { return given == value; });
   };
   return a.integer("group", 1) == 1 && shape[2] == 1 && shape[3] == 1 && all("strides", 1) &&
-         all("pads", 0) && !a.has("post_scale") && !a.has("post_shift") && !a.has("post_low");
+         all("pads", 0);
 }
 
 bool is_large_image(const Graph& graph, ValueId id) {
@@ -62,8 +63,12 @@ void join(Node& points, Node& depthwise, bool bf16) {
   if (const int64_t parts = from.integer("parts")) to.set("points_parts", parts);
   if (bf16) to.set("points_output", int64_t{static_cast<uint8_t>(DType::bf16)});
   if (from.has("activation")) to.set("points_activation", std::string(from.text("activation")));
-  if (from.has("activation_first")) to.set("points_first", from.number("activation_first"));
-  if (from.has("activation_second")) to.set("points_second", from.number("activation_second"));
+  for (const auto& [name, joined] : {std::pair{"activation_first", "points_first"},
+                                     {"activation_second", "points_second"},
+                                     {"post_scale", "points_scale"},
+                                     {"post_shift", "points_shift"},
+                                     {"post_low", "points_low"}})
+    if (from.has(name)) to.set(joined, from.number(name));
   depthwise.inputs.resize(5, kNoValue);
   depthwise.inputs[0] = points.inputs[0];
   depthwise.inputs[4] = points.inputs[1];

@@ -19,6 +19,7 @@ struct Model {
   int64_t kernel = 1;             // of the first convolution
   bool shared = false;            // whether another operator reads the image between
   bool biased = true;
+  bool scaled = false;  // arithmetic with numbers behind the first activation
   int64_t batch = 1;
 
   Graph graph() const {
@@ -38,8 +39,14 @@ struct Model {
           .attribute("pads", std::vector<int64_t>{margin, margin, margin, margin});
     };
     const ValueId x = add_input(g, "x", {batch, 20, size, size});
-    const ValueId first = g.op("Relu").input(
+    ValueId first = g.op("Relu").input(
         conv(x, constant({64, 20, kernel, kernel}, 1, 20), 2, 64, 1, 1, kernel / 2));
+    const auto number = [&](float value) {
+      return g.add_constant(*Tensor::from<float>({1}, std::vector<float>{value}), "number");
+    };
+    if (scaled)
+      first =
+          g.op("Add").input(g.op("Mul").input(first).input(number(0.75f))).input(number(-0.25f));
     const ValueId second =
         g.op("HardSwish").input(conv(first, constant({64, 1, 3, 3}, 3, 9), 4, 64, 64, stride, 1));
     g.outputs = {conv(second, constant({24, 64, 1, 1}, 5, 64), 6, 24, 1, 1, 0)};
@@ -79,7 +86,8 @@ TEST(JoinConvolutions, HasTheBitsOfTwoSteps) {
   for (const Precision precision : {Precision::f32, Precision::fast, Precision::bf16})
     for (const int64_t stride : {1, 2})
       for (const bool biased : {false, true}) {
-        Model model{.stride = stride, .biased = biased, .batch = biased ? 1 : 2};
+        Model model{
+            .stride = stride, .biased = biased, .scaled = stride == 2, .batch = biased ? 1 : 2};
         const auto [joined, y] = model.run({.precision = precision});
         const bool large = precision != Precision::bf16;  // half the bytes
         EXPECT_EQ(joined, large ? 1u : 0u);
