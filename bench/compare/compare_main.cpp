@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
                        !no_f64,
                        draws,
                        *key};
-      const json compiled = compare::in_child(0, [&] { return compare::compile_model(job); });
+      const json compiled = compare::in_child(1, [&] { return compare::compile_model(job); });
       for (const int count : threads) {
         job.threads = count;
         json row = compiled;

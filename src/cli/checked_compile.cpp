@@ -6,6 +6,7 @@
 
 #include "cli/calibration.h"
 #include "cli/model_file.h"
+#include "support/faster.h"
 
 namespace hologram::cli {
 namespace {
@@ -47,16 +48,30 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
     }
     return worst;
   };
+  const auto run_first = [&](const runtime::Session& tried) -> Status {
+    HOLOGRAM_CHECK(tried.run(samples[0]));
+    return {};
+  };
+  const auto is_faster = [&](const std::vector<std::byte>& one,
+                             const std::vector<std::byte>& other) -> Result<bool> {
+    if (samples.empty()) return false;
+    HOLOGRAM_TRY(const auto first, open_archive(one));
+    HOLOGRAM_TRY(const auto second, open_archive(other));
+    return faster([&] { return run_first(first); }, [&] { return run_first(second); });
+  };
   HOLOGRAM_TRY(compiler::Within found,
-               compiler::compile_within(model, options, promised / 2, error_of));
+               compiler::compile_within(model, options, promised / 2, error_of, is_faster));
   if (found.error > promised)
     return fail(
         ErrorCode::unsupported,
         "'{}' is off by {:.1e} of its range with all products widened; {:.0e} is asked for: "
         "use a wider --precision",
         model.string(), found.error, promised);
-  fmt::print(stderr, "{} samples: off by {:.1e} of the range, {} products widened\n",
-             samples.size(), found.error, found.widened);
+  if (found.f32)
+    fmt::print(stderr, "{} samples: f32 is faster here, so all of it is f32\n", samples.size());
+  else
+    fmt::print(stderr, "{} samples: off by {:.1e} of the range, {} products widened\n",
+               samples.size(), found.error, found.widened);
   return std::move(found.archive);
 }
 

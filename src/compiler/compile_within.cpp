@@ -26,16 +26,31 @@ class Search {
     if (!options_.report) options_.report = &report_;
   }
 
-  Result<Within> run() {
+  Status run() {
     HOLOGRAM_CHECK(attempt({}));
     products_ = options_.report->narrow_steps;
-    if (is_good() || products_ == 0) return std::move(found_);
+    if (is_good() || products_ == 0) return {};
     // By one grade; by two where that is not enough even for all of them.
     uint8_t wider = 1;
     HOLOGRAM_CHECK(attempt(std::vector<uint8_t>(products_, wider)));
     if (!is_good()) wider = 2;
-    HOLOGRAM_CHECK(widen_some(wider));
-    return std::move(found_);
+    return widen_some(wider);
+  }
+
+  // What was found, or f32 where that is faster.
+  Result<Within> or_f32(
+      FunctionRef<Result<bool>(const std::vector<std::byte>&, const std::vector<std::byte>&)>
+          faster) {
+    if (options_.report->narrow_steps == 0 || !is_good()) return std::move(found_);
+    Within narrow = std::move(found_);
+    CompileReport report = std::move(*options_.report);
+    options_.precision = Precision::f32;
+    HOLOGRAM_CHECK(attempt({}));
+    HOLOGRAM_TRY(const bool plain, faster(found_.archive, narrow.archive));
+    found_.f32 = plain;
+    if (plain) return std::move(found_);
+    *options_.report = std::move(report);
+    return narrow;
   }
 
  private:
@@ -98,10 +113,14 @@ double promised_error(Precision precision) {
   return precision == Precision::fast ? 1e-4 : precision == Precision::bf16 ? 2e-2 : 0.0;
 }
 
-Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
-                              double limit,
-                              FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of) {
-  return Search(model, std::move(options), limit, error_of).run();
+Result<Within> compile_within(
+    const std::filesystem::path& model, CompileOptions options, double limit,
+    FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of,
+    FunctionRef<Result<bool>(const std::vector<std::byte>&, const std::vector<std::byte>&)>
+        faster) {
+  Search search(model, std::move(options), limit, error_of);
+  HOLOGRAM_CHECK(search.run());
+  return search.or_f32(faster);
 }
 
 }  // namespace hologram::compiler

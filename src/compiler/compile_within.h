@@ -14,16 +14,20 @@ struct Within {
   std::vector<std::byte> archive;
   size_t widened = 0;
   double error = 0;  // of that archive, as `error_of` gave it
+  bool f32 = false;  // all of it, since that is faster
 };
 
 // An archive whose error is at most `limit`: with no product widened where that is enough, else
 // with the first eighth, quarter or half of them, else with all but those that add least to the
 // error; with all of them where even so it is larger. By one grade, or by two where one is not
-// enough for all. `error_of` runs an archive on inputs of the caller's and compares the results with
-// those in f32; it is asked some 25 times at most. options.report, where not null, is of that
-// archive.
-Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
-                              double limit,
-                              FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of);
+// enough for all. Where that is not faster than f32 (models of small steps) it is f32 after all.
+//
+// `error_of` runs an archive on inputs of the caller's and compares the results with those in f32;
+// it is asked some 25 times at most. `faster` tells whether the first archive takes less time than
+// the second. options.report, where not null, is of the archive that is returned.
+Result<Within> compile_within(
+    const std::filesystem::path& model, CompileOptions options, double limit,
+    FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of,
+    FunctionRef<Result<bool>(const std::vector<std::byte>&, const std::vector<std::byte>&)> faster);
 
 }  // namespace hologram::compiler
