@@ -10,6 +10,12 @@
 #include "backends/cpu/dense/bits_tile.h"
 
 #if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns of the intrinsics' own "undefined" registers, and of lambdas as functions that no
+// one calls.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
 #include <immintrin.h>
 #endif
 
