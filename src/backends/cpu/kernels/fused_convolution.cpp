@@ -159,8 +159,8 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
   epilogue.post_scale = static_cast<float>(c.number("points_scale", 1));
   epilogue.post_shift = static_cast<float>(c.number("points_shift"));
   epilogue.post_low = static_cast<float>(c.number("points_low", -HUGE_VAL));
-  epilogue.post = epilogue.post_scale != 1.0f || epilogue.post_shift != 0.0f ||
-                  epilogue.post_low != -HUGE_VALF;
+  epilogue.post =
+      epilogue.post_scale != 1.0f || epilogue.post_shift != 0.0f || epilogue.post_low != -HUGE_VALF;
   if (c.has_input(5)) {
     const int64_t given = c.input(5).count();
     if (given != points[0] && given != 2 * points[0])
