@@ -8,22 +8,7 @@
 namespace hologram::backends::dense {
 namespace {
 
-ConvShape shape(size_t in, size_t out, size_t height, size_t width, size_t kernel, size_t stride,
-                size_t pad, size_t dilation = 1) {
-  ConvShape s;
-  s.batch = 2;
-  s.in_channels = in;
-  s.out_channels = out;
-  s.in_height = height;
-  s.in_width = width;
-  s.kernel_height = s.kernel_width = kernel;
-  s.stride_height = s.stride_width = stride;
-  s.pad_top = s.pad_left = pad;
-  s.dilation_height = s.dilation_width = dilation;
-  s.out_height = conv_output_size(height, 2 * pad, kernel, stride, dilation);
-  s.out_width = conv_output_size(width, 2 * pad, kernel, stride, dilation);
-  return s;
-}
+using conv_shapes::shape;
 
 float rounded(float v) {
   const auto bits = std::bit_cast<uint32_t>(v);
