@@ -12,7 +12,7 @@
 #include "bench/peers/agreement.h"
 #include "compiler/compile_within.h"
 #include "runtime/session/session.h"
-#include "support/faster.h"
+#include "runtime/session/turns.h"
 #include "support/file.h"
 #include "support/function_ref.h"
 
@@ -256,34 +256,32 @@ Result<json> compile(const Job& job) {
     }
     return worst;
   };
-  const auto is_faster = [&](const std::vector<std::byte>& one,
-                             const std::vector<std::byte>& other) -> Result<bool> {
-    if (promised == 0) return false;
-    struct Opened {
-      runtime::Session session;
-      std::vector<kernels::Value> inputs;
-      Status run() const {
-        HOLOGRAM_CHECK(session.run(inputs));
-        return {};
-      }
-    };
-    const auto open = [&](const std::vector<std::byte>& bytes) -> Result<Opened> {
-      HOLOGRAM_CHECK(write_file(job.archive, bytes));
-      HOLOGRAM_TRY(runtime::Session session, runtime::Session::open(job.archive, trusting(job)));
-      HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(session)));
-      HOLOGRAM_TRY(auto inputs, to_values(session, drawn));
-      return Opened{std::move(session), std::move(inputs)};
-    };
-    HOLOGRAM_TRY(const Opened first, open(one));
-    HOLOGRAM_TRY(const Opened second, open(other));
-    return faster([&] { return first.run(); }, [&] { return second.run(); });
+  const auto times_of = [&](std::span<const compiler::Trial::Archive> archives)
+      -> Result<std::vector<compiler::Trial::Times>> {
+    std::vector<runtime::Session> sessions;
+    std::vector<std::vector<kernels::Value>> inputs;
+    for (size_t i = 0; i < archives.size(); ++i) {
+      // A file each: sessions map them.
+      Job one = job;
+      one.archive += fmt::format(".{}", i);
+      HOLOGRAM_CHECK(write_file(one.archive, archives[i]));
+      auto session = runtime::Session::open(one.archive, trusting(one));
+      std::filesystem::remove(one.archive);
+      if (!session) return std::unexpected(std::move(session).error());
+      sessions.push_back(*std::move(session));
+      HOLOGRAM_TRY(const auto drawn, draw_inputs(job.entry, ports_of(sessions.back())));
+      HOLOGRAM_TRY(inputs.emplace_back(), to_values(sessions.back(), drawn));
+    }
+    return runtime::times_in_turns(sessions, inputs);
   };
   HOLOGRAM_TRY(const compiler::Within compiled,
-               compiler::compile_within(job.model, options, promised / 2, error_of, is_faster));
+               compiler::compile_within(job.model, options, compiler::kShareOfPromise * promised,
+                                        {error_of, times_of}));
   HOLOGRAM_CHECK(write_file(job.archive, compiled.archive));
   return json{{"narrow_steps", report.narrow_steps},
               {"f32_steps", report.wide_steps},
               {"widened_steps", compiled.widened},
+              {"steps_are", report.precision_note},
               {"archive_mb", static_cast<double>(compiled.archive.size()) / 1e6}};
 }
 json to_json(auto result) {

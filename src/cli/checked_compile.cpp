@@ -6,7 +6,7 @@
 
 #include "cli/calibration.h"
 #include "cli/model_file.h"
-#include "support/faster.h"
+#include "runtime/session/turns.h"
 
 namespace hologram::cli {
 namespace {
@@ -48,19 +48,19 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
     }
     return worst;
   };
-  const auto run_first = [&](const runtime::Session& tried) -> Status {
-    HOLOGRAM_CHECK(tried.run(samples[0]));
-    return {};
-  };
-  const auto is_faster = [&](const std::vector<std::byte>& one,
-                             const std::vector<std::byte>& other) -> Result<bool> {
-    if (samples.empty()) return false;
-    HOLOGRAM_TRY(const auto first, open_archive(one));
-    HOLOGRAM_TRY(const auto second, open_archive(other));
-    return faster([&] { return run_first(first); }, [&] { return run_first(second); });
+  const auto times_of = [&](std::span<const compiler::Trial::Archive> archives)
+      -> Result<std::vector<compiler::Trial::Times>> {
+    std::vector<runtime::Session> sessions;
+    for (const auto& archive : archives) {
+      HOLOGRAM_TRY(auto opened, open_archive(archive, options.key));
+      sessions.push_back(std::move(opened));
+    }
+    const std::vector<Sample> first(sessions.size(), samples[0]);
+    return runtime::times_in_turns(sessions, first);
   };
   HOLOGRAM_TRY(compiler::Within found,
-               compiler::compile_within(model, options, promised / 2, error_of, is_faster));
+               compiler::compile_within(model, options, compiler::kShareOfPromise * promised,
+                                        {error_of, times_of}));
   if (found.error > promised)
     return fail(
         ErrorCode::unsupported,

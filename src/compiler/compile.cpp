@@ -158,10 +158,11 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
-    HOLOGRAM_TRY(const PrecisionChoice choice,
+    HOLOGRAM_TRY(PrecisionChoice choice,
                  choose_precision(graph, options.precision, options.widened, options.measured));
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
+    report.product_of = std::move(choice.product_of);
     report.precision_note = describe(choice, options.precision);
     if (options.precision == Precision::bf16)
       if (const size_t images = narrow_images(graph, choice.wide_nodes))

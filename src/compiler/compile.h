@@ -24,7 +24,7 @@ struct CompileOptions {
   std::map<std::string, Shape, std::less<>> shapes;
   Precision precision = Precision::f32;
   // Of `fast` and `bf16`: by how many grades the products that can be narrow, in their order, are
-  // wider (2: f32); not those beyond its end. compile_within finds them.
+  // wider (see choose_precision); not those beyond its end. compile_within finds them.
   std::vector<uint8_t> widened = {};
   // Errors are measured, as compile_within does: products may be as narrow as often is enough.
   bool measured = false;

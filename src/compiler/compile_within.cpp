@@ -2,109 +2,210 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
+
+#include "compiler/cheapest_grades.h"
 
 namespace hologram::compiler {
 namespace {
 
-// Neighbouring products that are widened together, so that a deep network is compiled a bounded
-// number of times.
 constexpr size_t kGroups = 16;
+// A wider product has to be this much faster to be taken for its time alone: measured times differ.
+constexpr double kClearlyFaster = 0.9;
 
-struct Group {
-  size_t first, past;
-  double error;  // where only these are narrow
+// What was compiled, and how.
+struct Attempt {
+  std::vector<uint8_t> grades;  // of the products
+  Trial::Archive archive;
+  double error = 0;
+  CompileReport report;
 };
 
 class Search {
  public:
   Search(const std::filesystem::path& model, CompileOptions options, double limit,
-         FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of)
-      : model_(model), options_(std::move(options)), limit_(limit), error_of_(error_of) {
+         const Trial& trial)
+      : model_(model), options_(std::move(options)), limit_(limit), trial_(trial) {
     options_.measured = true;
-    if (!options_.report) options_.report = &report_;
+    report_ = std::exchange(options_.report, nullptr);
   }
 
-  Status run() {
-    HOLOGRAM_CHECK(attempt({}));
-    products_ = options_.report->narrow_steps;
-    if (is_good() || products_ == 0) return {};
-    // By one grade; by two where that is not enough even for all of them.
-    uint8_t wider = 1;
-    HOLOGRAM_CHECK(attempt(std::vector<uint8_t>(products_, wider)));
-    if (!is_good()) wider = 2;
-    return widen_some(wider);
-  }
-
-  // What was found, or f32 where that is faster.
-  Result<Within> or_f32(
-      FunctionRef<Result<bool>(const std::vector<std::byte>&, const std::vector<std::byte>&)>
-          faster) {
-    if (options_.report->narrow_steps == 0 || !is_good()) return std::move(found_);
-    Within narrow = std::move(found_);
-    CompileReport report = std::move(*options_.report);
-    options_.precision = Precision::f32;
-    HOLOGRAM_CHECK(attempt({}));
-    HOLOGRAM_TRY(const bool plain, faster(found_.archive, narrow.archive));
-    found_.f32 = plain;
-    if (plain) return std::move(found_);
-    *options_.report = std::move(report);
-    return narrow;
+  Result<Within> run() {
+    HOLOGRAM_TRY(Attempt narrowest, attempt({}));
+    products_ = narrowest.report.narrow_steps;
+    widest_ = widest_grade(options_.precision);
+    if (products_ == 0 || widest_ == 0) return finish(std::move(narrowest), false);
+    narrowest.grades.assign(products_, 0);
+    uniform_.push_back(std::move(narrowest));
+    while (!is_good(uniform_.back()) && uniform_.size() < widest_) {
+      HOLOGRAM_CHECK(attempt_uniform(static_cast<uint8_t>(uniform_.size())));
+    }
+    const size_t tried = uniform_.size();
+    HOLOGRAM_CHECK(attempt_uniform(widest_));
+    const bool enough = is_good(uniform_[tried - 1]);
+    HOLOGRAM_CHECK(measure_times());
+    HOLOGRAM_TRY(Attempt found, widen_some(enough ? tried - 1 : tried));
+    return fastest(std::move(found));
   }
 
  private:
-  bool is_good() const { return found_.error <= limit_; }  // an error of NaN is not
+  bool is_good(const Attempt& tried) const { return tried.error <= limit_; }  // NaN is not
 
-  Status attempt(std::vector<uint8_t> widened) {
-    found_.widened = widened.size() - static_cast<size_t>(std::ranges::count(widened, uint8_t{0}));
-    options_.widened = std::move(widened);
-    *options_.report = {};
-    HOLOGRAM_TRY(found_.archive, compile_onnx(model_, options_));
-    HOLOGRAM_TRY(found_.error, error_of_(found_.archive));
+  Result<Attempt> attempt(std::vector<uint8_t> grades) {
+    Attempt tried{.grades = std::move(grades)};
+    options_.widened = tried.grades;
+    options_.report = &tried.report;
+    HOLOGRAM_TRY(tried.archive, compile_onnx(model_, options_));
+    HOLOGRAM_TRY(tried.error, trial_.error_of(tried.archive));
+    return tried;
+  }
+
+  Status attempt_uniform(uint8_t grade) {
+    HOLOGRAM_TRY(Attempt tried, attempt(std::vector<uint8_t>(products_, grade)));
+    uniform_.push_back(std::move(tried));
     return {};
   }
 
-  Status widen_some(uint8_t wider) {
-    // Most often what early products round off is enlarged most.
-    for (const size_t eighths : {1, 2, 4}) {
-      HOLOGRAM_CHECK(attempt(std::vector<uint8_t>((products_ * eighths + 7) / 8, wider)));
-      if (is_good()) return {};
+  // Of each product, in each uniform attempt: its step and those that follow up to the next.
+  Status measure_times() {
+    std::vector<Trial::Archive> archives;
+    for (Attempt& tried : uniform_) archives.push_back(std::move(tried.archive));
+    HOLOGRAM_TRY(const std::vector<Trial::Times> times, trial_.times_of(archives));
+    for (size_t i = 0; i < uniform_.size(); ++i) {
+      uniform_[i].archive = std::move(archives[i]);
+      auto& of_product = times_.emplace_back(products_, 0.0);
+      for (const auto& [name, time] : times[i])
+        if (const auto at = uniform_[i].report.product_of.find(name);
+            at != uniform_[i].report.product_of.end())
+          of_product[at->second] += time;
     }
-    std::vector<Group> groups;
-    const size_t count = std::min(products_, kGroups);
-    for (size_t g = 0; g < count; ++g) {
-      groups.push_back({products_ * g / count, products_ * (g + 1) / count, 0});
-      HOLOGRAM_CHECK(attempt(all_but({&groups.back(), 1}, wider)));
-      groups[g].error = std::isnan(found_.error) ? HUGE_VAL : found_.error;
-    }
-    std::ranges::stable_sort(groups, {}, &Group::error);
-    // Errors of independent origin add up by their squares, if nothing enlarges them together.
-    size_t narrow = 0;
-    for (double sum = 0; narrow < count; ++narrow) {
-      sum += groups[narrow].error * groups[narrow].error;
-      if (!(sum <= limit_ * limit_)) break;
-    }
-    for (;; --narrow) {
-      HOLOGRAM_CHECK(attempt(all_but(std::span(groups).first(narrow), wider)));
-      if (is_good() || narrow == 0) return {};
-    }
+    return {};
   }
 
-  std::vector<uint8_t> all_but(std::span<const Group> narrow, uint8_t wider) const {
-    std::vector<uint8_t> widened(products_, wider);
-    for (const Group& group : narrow)
-      for (size_t i = group.first; i < group.past; ++i) widened[i] = 0;
-    return widened;
+  // `good`: the first uniform attempt whose error is small enough.
+  Result<Attempt> widen_some(size_t good) {
+    if (good == 0) return choose_by_time(uniform_[0]);
+    std::vector<ProductGroup> groups;
+    const double base = is_good(uniform_[good]) ? uniform_[good].error : 0;
+    const size_t count = std::min(products_, kGroups);
+    for (size_t g = 0; g < count; ++g) {
+      ProductGroup& group =
+          groups.emplace_back(ProductGroup{products_ * g / count, products_ * (g + 1) / count});
+      for (size_t grade = 0; grade <= good; ++grade) {
+        double time = 0;
+        for (size_t p = group.first; p < group.past; ++p) time += time_of(p, grade);
+        group.time.push_back(time);
+        double error = 0;
+        if (grade != good) {
+          std::vector<uint8_t> grades = uniform_[good].grades;
+          std::fill_n(grades.begin() + group.first, group.past - group.first, uint8_t(grade));
+          HOLOGRAM_TRY(const Attempt tried, attempt(std::move(grades)));
+          // What it adds to that of the attempt without it.
+          error = std::isnan(tried.error) ? HUGE_VAL : tried.error * tried.error - base * base;
+          error = std::sqrt(std::max(error, 0.0));
+        }
+        group.error.push_back(error);
+      }
+    }
+    // Errors add up to more or less than by their squares: the limit for these is searched as well.
+    Attempt found = uniform_[good];
+    double below = 0, above = HUGE_VAL, guess = limit_;
+    for (int turn = 0; turn < 8 && below < 0.9 * above; ++turn) {
+      std::vector<uint8_t> grades(products_);
+      const std::vector<uint8_t> chosen =
+          cheapest_grades(groups, std::sqrt(guess * guess - base * base));
+      for (size_t g = 0; g < count; ++g)
+        std::fill_n(grades.begin() + groups[g].first, groups[g].past - groups[g].first, chosen[g]);
+      if (grades == found.grades && turn != 0) {
+        below = guess;
+      } else {
+        HOLOGRAM_TRY(Attempt tried, attempt(std::move(grades)));
+        if (is_good(tried)) {
+          found = std::move(tried);
+          below = guess;
+        } else {
+          above = guess;
+        }
+      }
+      guess = above == HUGE_VAL ? below * 1.4 : below == 0 ? above * 0.6 : std::sqrt(above * below);
+      guess = std::max(guess, base);
+    }
+    return choose_by_time(std::move(found));
+  }
+
+  // The best of a grade and of those that are wider.
+  double time_of(size_t product, size_t grade) const {
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < uniform_.size(); ++i)
+      if (uniform_[i].grades[product] >= grade) best = std::min(best, times_[i][product]);
+    return best;
+  }
+
+  // Products that are as fast where they are wider become so.
+  Result<Attempt> choose_by_time(Attempt found) {
+    std::vector<uint8_t> grades = found.grades;
+    for (size_t p = 0; p < products_; ++p) {
+      double best = HUGE_VAL;
+      for (size_t i = 0; i < uniform_.size(); ++i)
+        if (uniform_[i].grades[p] == found.grades[p]) best = kClearlyFaster * times_[i][p];
+      for (size_t i = 0; i < uniform_.size(); ++i)
+        if (uniform_[i].grades[p] > found.grades[p] && times_[i][p] < best) {
+          best = times_[i][p];
+          grades[p] = uniform_[i].grades[p];
+        }
+    }
+    if (grades == found.grades) return found;
+    HOLOGRAM_TRY(Attempt tried, attempt(std::move(grades)));
+    if (!is_good(tried)) return found;
+    HOLOGRAM_TRY(const bool slower, is_faster(found, tried));
+    return slower ? std::move(found) : std::move(tried);
+  }
+
+  Result<bool> is_faster(Attempt& one, Attempt& other) {
+    std::vector<Trial::Archive> archives;
+    archives.push_back(std::move(one.archive));
+    archives.push_back(std::move(other.archive));
+    HOLOGRAM_TRY(const std::vector<Trial::Times> times, trial_.times_of(archives));
+    one.archive = std::move(archives[0]);
+    other.archive = std::move(archives[1]);
+    const auto sum = [](const Trial::Times& steps) {
+      double all = 0;
+      for (const auto& [name, time] : steps) all += time;
+      return all;
+    };
+    return sum(times[0]) < sum(times[1]);
+  }
+
+  // What was found, or f32 where that is faster.
+  Result<Within> fastest(Attempt found) {
+    if (!is_good(found)) return finish(std::move(found), false);
+    options_.precision = Precision::f32;
+    HOLOGRAM_TRY(Attempt plain, attempt({}));
+    bool is_plain = found.report.narrow_steps == 0;
+    if (!is_plain) {
+      HOLOGRAM_TRY(is_plain, is_faster(plain, found));
+    }
+    return finish(std::move(is_plain ? plain : found), is_plain);
+  }
+
+  Within finish(Attempt found, bool is_plain) {
+    if (report_) *report_ = std::move(found.report);
+    const auto narrow = std::ranges::count(found.grades, uint8_t{0});
+    return {.archive = std::move(found.archive),
+            .widened = found.grades.size() - static_cast<size_t>(narrow),
+            .error = found.error,
+            .f32 = is_plain};
   }
 
   const std::filesystem::path& model_;
   CompileOptions options_;
   const double limit_;
-  FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of_;
-  CompileReport report_;  // where the caller has none
-  size_t products_ = 0;   // that can be narrow
-  Within found_;          // by the last attempt
+  const Trial& trial_;
+  CompileReport* report_;  // the caller's, or null
+  size_t products_ = 0;    // that can be narrow
+  uint8_t widest_ = 0;
+  std::vector<Attempt> uniform_;            // all products of one grade, the narrowest first
+  std::vector<std::vector<double>> times_;  // of products, in each of those
 };
 
 }  // namespace
@@ -113,14 +214,9 @@ double promised_error(Precision precision) {
   return precision == Precision::fast ? 1e-4 : precision == Precision::bf16 ? 2e-2 : 0.0;
 }
 
-Result<Within> compile_within(
-    const std::filesystem::path& model, CompileOptions options, double limit,
-    FunctionRef<Result<double>(const std::vector<std::byte>&)> error_of,
-    FunctionRef<Result<bool>(const std::vector<std::byte>&, const std::vector<std::byte>&)>
-        faster) {
-  Search search(model, std::move(options), limit, error_of);
-  HOLOGRAM_CHECK(search.run());
-  return search.or_f32(faster);
+Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
+                              double limit, const Trial& trial) {
+  return Search(model, std::move(options), limit, trial).run();
 }
 
 }  // namespace hologram::compiler

@@ -133,18 +133,18 @@ struct Wish {
   bool measured;
 };
 
+// The grades of a precision from the narrowest on; those that a step does not have are the next.
 Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned wider) {
   if (wish.precision == Precision::f16) return Grade::f16;
-  if (wider > 1) return Grade::f32;
-  const bool digits = wish.measured && has_digits(node);
+  if (wider >= widest_grade(wish.precision)) return Grade::f32;
   if (wish.precision == Precision::bf16) {
     if (wider == 0) return Grade::part;
     // Two parts are three products: they pay in tiles only.
     if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
       return Grade::f32;
-    return digits ? Grade::digits : Grade::two_parts;
+    --wider;
   }
-  return digits && wider == 0 ? Grade::digits : Grade::two_parts;
+  return wider == 0 && wish.measured && has_digits(node) ? Grade::digits : Grade::two_parts;
 }
 
 // `step`: how many steps that could be narrow came before.
@@ -161,6 +161,7 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
       choice.wide += inner.wide;
       choice.widened += inner.widened;
       choice.digits += inner.digits;
+      choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
     const bool product = node.domain == "hologram" && multiplies(node);
     const bool narrow = product && possible && has_narrow_kernel(graph, node, precision);
@@ -169,6 +170,7 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
       ++step;
     }
     choice.wide_nodes.push_back(wider != 0);
+    if (step != 0) choice.product_of[node.name] = step - 1;
     if (!product) continue;
     const Grade grade = !narrow ? Grade::f32 : grade_of(graph, node, wish, wider);
     if (narrow && wider != 0) ++choice.widened;
@@ -192,6 +194,10 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
   return choice;
 }
 }  // namespace
+
+uint8_t widest_grade(Precision precision) {
+  return precision == Precision::fast ? 2 : precision == Precision::bf16 ? 3 : 0;
+}
 
 Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision,
                                          const std::vector<uint8_t>& widened, bool measured) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,13 +37,17 @@ Result<Precision> parse_precision(std::string_view name);
 // image (ConvDigits), which tiles multiply twice as fast. They are as good as two parts where the
 // values that share a scale are alike.
 //
-// Step i of those that could be narrow is widened[i] grades wider where that exists. 1: two parts,
-// or in `bf16` digits or two parts (f32 where they would not pay). 2: f32.
+// Step i of those that could be narrow is widened[i] grades wider, at most widest_grade(). In
+// `fast`: digits (two parts where it has none or nothing is measured), two parts, f32; in `bf16`
+// one part, digits, two parts (f32 where they would not pay), f32.
+uint8_t widest_grade(Precision precision);  // f32; 0 where there is one grade
 struct PrecisionChoice {
   size_t narrow = 0,
          wide = 0;     // steps that got `parts` or `digits`, and others that multiply in f32
   size_t widened = 0;  // steps that are wider than others of their kind
   size_t digits = 0;   // steps that got `digits`
+  // Of nodes by name: which of the steps that could be narrow it is, or follows.
+  std::map<std::string, size_t> product_of;
   std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product
 };
 Result<PrecisionChoice> choose_precision(graph::Graph& graph, Precision precision,

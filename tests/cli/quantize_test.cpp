@@ -129,9 +129,9 @@ TEST_F(Quantize, SaysWhatToDoInstead) {
 TEST_F(Quantize, ChecksAPrecisionOnSamples) {
   const std::string text = call("compile network.onnx --precision bf16 --check samples -o b.holo");
   EXPECT_EQ(code_, 0) << text;
-  // Which of the two is faster here is not known.
+  // What is faster here is not known.
   const auto in_f32 = HasSubstr("samples: f32 is faster here");
-  EXPECT_THAT(text, AnyOf(in_f32, AllOf(HasSubstr("6 samples: off by "), HasSubstr("0 products"))));
+  EXPECT_THAT(text, AnyOf(in_f32, HasSubstr("6 samples: off by ")));
   EXPECT_LE(error_of("b.holo"), 2e-2);
   const std::string close = call("compile close.onnx --precision bf16 --check rows -o c.holo");
   EXPECT_EQ(code_, 0) << close;
