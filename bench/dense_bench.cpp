@@ -371,6 +371,13 @@ void bench_int8(size_t m, size_t n, size_t k, ThreadPool& pool) {
   const auto run = [&] { gemm_int8(g, scratch.bytes.data(), pool); };
   row("gemm int8", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GOP/s",
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+  // Rows of f32, as products by constants have them where errors allow it.
+  Floats values(m * k);
+  g.values = values.data();
+  Floats more(gemm_int8_scratch_bytes(g) / 4);
+  const auto run_floats = [&] { gemm_int8(g, more.bytes.data(), pool); };
+  row("gemm int8 of f32", fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GOP/s",
+      measure(run_floats, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
 void bench_bf16(const char* name, Bf16Parts parts, size_t m, size_t n, size_t k, ThreadPool& pool) {

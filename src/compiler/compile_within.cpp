@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "compiler/cheapest_grades.h"
@@ -60,10 +61,34 @@ class Search {
     return tried;
   }
 
+  // Grades that are the same for all products are measured once.
+  Result<double> error_at(std::vector<uint8_t> grades) {
+    grades = same_as(std::move(grades));
+    const auto [at, is_new] = errors_.try_emplace(grades, 0.0);
+    if (is_new) {
+      HOLOGRAM_TRY(const Attempt tried, attempt(std::move(grades)));
+      at->second = tried.error;
+    }
+    return at->second;
+  }
+
   Status attempt_uniform(uint8_t grade) {
-    HOLOGRAM_TRY(Attempt tried, attempt(std::vector<uint8_t>(products_, grade)));
+    const std::vector<uint8_t> grades(products_, grade);
+    if (same_as(grades) == same_as(uniform_.back().grades)) {
+      uniform_.push_back(uniform_.back());
+      uniform_.back().grades = grades;
+      return {};
+    }
+    HOLOGRAM_TRY(Attempt tried, attempt(grades));
     uniform_.push_back(std::move(tried));
     return {};
+  }
+
+  // The widest grades that are no different.
+  std::vector<uint8_t> same_as(std::vector<uint8_t> grades) const {
+    const auto& same = uniform_[0].report.same_grades;
+    for (size_t p = 0; p < products_; ++p) grades[p] = same[p][grades[p]];
+    return grades;
   }
 
   // Of each product, in each uniform attempt: its step and those that follow up to the next.
@@ -99,9 +124,9 @@ class Search {
         if (grade != good) {
           std::vector<uint8_t> grades = uniform_[good].grades;
           std::fill_n(grades.begin() + group.first, group.past - group.first, uint8_t(grade));
-          HOLOGRAM_TRY(const Attempt tried, attempt(std::move(grades)));
+          HOLOGRAM_TRY(error, error_at(std::move(grades)));
           // What it adds to that of the attempt without it.
-          error = std::isnan(tried.error) ? HUGE_VAL : tried.error * tried.error - base * base;
+          error = std::isnan(error) ? HUGE_VAL : error * error - base * base;
           error = std::sqrt(std::max(error, 0.0));
         }
         group.error.push_back(error);
@@ -204,8 +229,9 @@ class Search {
   CompileReport* report_;  // the caller's, or null
   size_t products_ = 0;    // that can be narrow
   uint8_t widest_ = 0;
-  std::vector<Attempt> uniform_;            // all products of one grade, the narrowest first
-  std::vector<std::vector<double>> times_;  // of products, in each of those
+  std::map<std::vector<uint8_t>, double> errors_;  // of grades
+  std::vector<Attempt> uniform_;                   // all products of one grade, the narrowest first
+  std::vector<std::vector<double>> times_;         // of products, in each of those
 };
 
 }  // namespace

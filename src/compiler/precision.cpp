@@ -104,7 +104,7 @@ Result<Precision> parse_precision(std::string_view name) {
 namespace {
 
 // How the operands of a step that may be narrow are multiplied, from the narrowest.
-enum class Grade { part, f16, digits, two_parts, f32 };
+enum class Grade : uint8_t { byte, part, f16, digits, two_parts, f32 };
 
 // Of a product by constants digits are the same 16 bits as two parts, but of the largest value of
 // what shares a scale with an element instead of each: tiles multiply them twice as fast. Rows of a
@@ -134,46 +134,61 @@ struct Wish {
 };
 
 // The grades of a precision from the narrowest on; those that a step does not have are the next.
-Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned wider) {
+// `bytes`: whether it has the narrowest of bf16.
+Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned wider, bool bytes) {
   if (wish.precision == Precision::f16) return Grade::f16;
   if (wider >= widest_grade(wish.precision)) return Grade::f32;
   if (wish.precision == Precision::bf16) {
-    if (wider == 0) return Grade::part;
+    if (wider == 0 && bytes) return Grade::byte;
+    if (wider <= 1) return Grade::part;
     // Two parts are three products: they pay in tiles only.
     if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
       return Grade::f32;
-    --wider;
+    wider -= 2;
   }
   return wider == 0 && wish.measured && has_digits(node) ? Grade::digits : Grade::two_parts;
 }
 
 // `step`: how many steps that could be narrow came before.
-PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
+Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& step) {
   PrecisionChoice choice;
   const Precision precision = wish.precision;
   const bool possible =
       precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
-  unsigned wider = 0;  // the last such step
+  bool wide = false;  // the last such step
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
-      const PrecisionChoice inner = choose_parts(*sub.graph, wish, step);
+      HOLOGRAM_TRY(const PrecisionChoice inner, choose_parts(*sub.graph, wish, step));
       choice.narrow += inner.narrow;
       choice.wide += inner.wide;
       choice.widened += inner.widened;
       choice.digits += inner.digits;
+      choice.bytes += inner.bytes;
+      choice.same_grades.insert(choice.same_grades.end(), inner.same_grades.begin(),
+                                inner.same_grades.end());
       choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
     const bool product = node.domain == "hologram" && multiplies(node);
     const bool narrow = product && possible && has_narrow_kernel(graph, node, precision);
+    Grade grade = Grade::f32;
     if (narrow) {
-      wider = precision != Precision::f16 && step < wish.widened.size() ? wish.widened[step] : 0;
+      const bool bytes = wish.measured && has_byte_weights(graph, node);
+      const auto grade_at = [&](size_t wider) {
+        return grade_of(graph, node, wish, static_cast<unsigned>(wider), bytes);
+      };
+      grade = grade_at(step < wish.widened.size() ? wish.widened[step] : 0);
+      wide = grade > Grade::part;
+      if (grade != grade_at(0)) ++choice.widened;
+      auto& same = choice.same_grades.emplace_back(size_t{widest_grade(precision)} + 1);
+      for (size_t i = same.size(); i-- > 0;) {
+        const bool next = i + 1 < same.size() && grade_at(i) == grade_at(i + 1);
+        same[i] = next ? same[i + 1] : static_cast<uint8_t>(i);
+      }
       ++step;
     }
-    choice.wide_nodes.push_back(wider != 0);
+    choice.wide_nodes.push_back(wide);
     if (step != 0) choice.product_of[node.name] = step - 1;
     if (!product) continue;
-    const Grade grade = !narrow ? Grade::f32 : grade_of(graph, node, wish, wider);
-    if (narrow && wider != 0) ++choice.widened;
     if (grade == Grade::f32) {
       ++choice.wide;
       continue;
@@ -181,6 +196,11 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
     ++choice.narrow;
     if (grade == Grade::f16) {
       node.attributes.set("half", int64_t{1});
+      continue;
+    }
+    if (grade == Grade::byte) {
+      HOLOGRAM_CHECK(use_byte_weights(graph, node));
+      ++choice.bytes;
       continue;
     }
     if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
@@ -196,7 +216,7 @@ PrecisionChoice choose_parts(Graph& graph, const Wish& wish, size_t& step) {
 }  // namespace
 
 uint8_t widest_grade(Precision precision) {
-  return precision == Precision::fast ? 2 : precision == Precision::bf16 ? 3 : 0;
+  return precision == Precision::fast ? 2 : precision == Precision::bf16 ? 4 : 0;
 }
 
 Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision,
@@ -221,7 +241,8 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
     return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
   std::string text = fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16",
                                  choice.narrow, fast ? "two bf16 parts" : "bf16", choice.wide);
-  if (choice.digits != 0) text += fmt::format("; {} of them integers", choice.digits);
+  if (choice.digits != 0) text += fmt::format("; {} of them 16-bit integers", choice.digits);
+  if (choice.bytes != 0) text += fmt::format("; {} of them 8-bit integers", choice.bytes);
   if (choice.widened != 0) text += fmt::format("; {} of them wider", choice.widened);
   return text;
 }

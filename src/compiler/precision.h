@@ -46,6 +46,9 @@ struct PrecisionChoice {
          wide = 0;     // steps that got `parts` or `digits`, and others that multiply in f32
   size_t widened = 0;  // steps that are wider than others of their kind
   size_t digits = 0;   // steps that got `digits`
+  size_t bytes = 0;    // steps by 8-bit integers
+  // Of each step that could be narrow, of each of its grades: the widest that is no different.
+  std::vector<std::vector<uint8_t>> same_grades;
   // Of nodes by name: which of the steps that could be narrow it is, or follows.
   std::map<std::string, size_t> product_of;
   std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product

@@ -157,15 +157,15 @@ TEST(Precision, StepsCanBeWider) {
             .has_value());
     return report;
   };
-  const CompileReport none = report_of({}), all = report_of(std::vector<uint8_t>(100, 1));
+  const CompileReport none = report_of({}), all = report_of(std::vector<uint8_t>(100, 2));
   EXPECT_EQ(none.precision_note.find("wider"), std::string::npos);
   EXPECT_NE(all.precision_note.find(" of them wider"), std::string::npos);
-  EXPECT_NE(report_of({0, 1}).precision_note.find("; 1 of them wider"), std::string::npos);
+  EXPECT_NE(report_of({0, 2}).precision_note.find("; 1 of them wider"), std::string::npos);
   EXPECT_EQ(none.narrow_steps + none.wide_steps, all.narrow_steps + all.wide_steps);
   // Each step that is wider brings the result nearer, until it is that of `fast`, or of f32.
   const std::vector<float> exact = result(Precision::f32);
   const double first = error(result(Precision::bf16), exact);
-  const double last = error(result(Precision::bf16, nullptr, 1), exact);
+  const double last = error(result(Precision::bf16, nullptr, 2), exact);
   EXPECT_GT(first, 1e-4);
   EXPECT_LE(last, 1e-4);
   EXPECT_EQ(result(Precision::fast, nullptr, 2), exact);
@@ -189,6 +189,33 @@ TEST(Precision, MeasuredProductsMayBeIntegers) {
   EXPECT_LE(error(parts, exact), 5e-6);
   EXPECT_EQ(run(Precision::fast, 2), exact);
   EXPECT_EQ(digits != parts, backends::dense::has_bf16_tiles());
+  const std::vector<float> bytes = run(Precision::bf16, 0), one_part = run(Precision::bf16, 1);
+  EXPECT_LE(error(bytes, exact), 2e-2);
+  EXPECT_LE(error(one_part, exact), 4e-3);
+  EXPECT_NE(bytes, one_part);
+  EXPECT_EQ(run(Precision::bf16, widest_grade(Precision::bf16)), exact);
+}
+
+TEST(Precision, GradesThatAreTheSameAreNamed) {
+  Graph g;
+  const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({50, 200})));
+  Tensor infinite = random_tensor({300, 70}, 2);
+  infinite.as<float>()[7] = HUGE_VALF;
+  const ValueId hidden =
+      g.op("MatMul").input(x).input(g.add_constant(random_tensor({200, 300}, 1), "a"));
+  g.outputs = {g.op("MatMul").input(hidden).input(g.add_constant(std::move(infinite), "b"))};
+  g.output_names = {"y"};
+  CompileReport report;
+  backends::dense::detail::pretend_bf16_tiles(true);
+  EXPECT_TRUE(
+      compile(std::move(g), {.precision = Precision::bf16, .measured = true, .report = &report})
+          .has_value());
+  backends::dense::detail::pretend_bf16_tiles(false);
+  // What is not finite has no 8-bit form.
+  ASSERT_EQ(report.same_grades.size(), 2u);
+  EXPECT_EQ(report.same_grades[0], (std::vector<uint8_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(report.same_grades[1], (std::vector<uint8_t>{1, 1, 2, 3, 4}));
+  EXPECT_EQ(report.precision_note, "bf16: 2 steps as bf16, 0 in f32; 1 of them 8-bit integers");
 }
 
 // As a CPU with tiles compiles it; the results are the same without them.
@@ -214,19 +241,19 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
   backends::dense::detail::pretend_bf16_tiles(true);
   const Report parts = run(Precision::fast, false), digits = run(Precision::fast, true);
   const Report wider = run(Precision::fast, true, 1), widest = run(Precision::fast, true, 2);
-  const Report bf16 = run(Precision::bf16, true), wider_bf16 = run(Precision::bf16, true, 1);
+  const Report bf16 = run(Precision::bf16, true), wider_bf16 = run(Precision::bf16, true, 2);
   backends::dense::detail::pretend_bf16_tiles(false);
 
   EXPECT_EQ(parts.note, "fast: 2 steps as two bf16 parts, 2 in f32");
   // The 1x1 kernel over 32 channels would multiply zeros; the last one has a plain output.
-  EXPECT_EQ(digits.note, "fast: 2 steps as two bf16 parts, 2 in f32; 1 of them integers");
+  EXPECT_EQ(digits.note, "fast: 2 steps as two bf16 parts, 2 in f32; 1 of them 16-bit integers");
   EXPECT_LE(error(digits.y, exact), 1e-4);
   EXPECT_NE(digits.y, parts.y);
   EXPECT_LT(digits.bytes + 48 * 48 * 9, parts.bytes);
   EXPECT_EQ(wider.y, parts.y);
   EXPECT_EQ(widest.y, exact);
-  EXPECT_EQ(bf16.note.find("integers"), std::string::npos);
-  EXPECT_NE(wider_bf16.note.find("; 1 of them integers"), std::string::npos);
+  EXPECT_EQ(bf16.note.find("16-bit integers"), std::string::npos);
+  EXPECT_NE(wider_bf16.note.find("; 1 of them 16-bit integers"), std::string::npos);
   EXPECT_LE(error(wider_bf16.y, exact), 1e-4);
 }
 

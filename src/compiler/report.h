@@ -32,6 +32,8 @@ struct CompileReport {
   uint64_t code_bytes = 0;  // of native code
   // Products, convolutions and attention whose operands became narrower, and those left in f32.
   size_t narrow_steps = 0, wide_steps = 0;
+  // Of each step that could be narrower, of each of its grades: the widest that is no different.
+  std::vector<std::vector<uint8_t>> same_grades;
   // Of nodes by name: which of those that could be narrower, in their order, it is or follows.
   std::map<std::string, size_t> product_of;
   std::string precision_note;  // what was asked for and why the others stayed; empty for f32

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "backends/cpu/kernels/alignment.h"
@@ -116,11 +117,35 @@ Status use_int8(Graph& graph, Node& node, const graph::Tensor& weights) {
   return {};
 }
 
+// Of bytes that may lie anywhere.
 bool all_finite(const graph::Tensor& weights) {
-  return std::ranges::all_of(weights.span<float>(), [](float v) { return std::isfinite(v); });
+  for (int64_t i = 0; i < weights.count(); ++i) {
+    float value;
+    std::memcpy(&value, weights.data + static_cast<size_t>(i) * sizeof(float), sizeof(float));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+// The weights of a product, or null.
+const graph::Tensor* weights_of(const Graph& graph, const Node& node) {
+  if (node.domain != "hologram" || node.op != "MatMul") return nullptr;
+  const graph::Tensor* stored = constant_of(graph, node.inputs[1]);
+  return stored && stored->dtype == DType::f32 && node.attributes.integer("bits") == 0 ? stored
+                                                                                       : nullptr;
 }
 
 }  // namespace
+
+bool has_byte_weights(const Graph& graph, const Node& node) {
+  const graph::Tensor* weights = weights_of(graph, node);
+  return weights && all_finite(*weights);
+}
+
+Status use_byte_weights(Graph& graph, Node& node) {
+  HOLOGRAM_TRY(const graph::Tensor weights, kernels::aligned(*weights_of(graph, node)));
+  return use_int8(graph, node, weights);
+}
 
 Result<PrecisionChoice> use_weight_codes(Graph& graph, Precision precision) {
   PrecisionChoice choice;
@@ -131,12 +156,12 @@ Result<PrecisionChoice> use_weight_codes(Graph& graph, Precision precision) {
       choice.wide += inner.wide;
     }
     if (node.domain != "hologram" || (node.op != "MatMul" && node.op != "Conv")) continue;
-    const graph::Tensor* stored = constant_of(graph, node.inputs[1]);
     if (node.attributes.integer("bits") != 0) {
       ++choice.narrow;
       continue;
     }
-    if (node.op != "MatMul" || !stored || stored->dtype != DType::f32) {
+    const graph::Tensor* stored = weights_of(graph, node);
+    if (!stored) {
       ++choice.wide;
       continue;
     }

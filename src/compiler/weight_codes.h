@@ -10,4 +10,8 @@ namespace hologram::compiler {
 // which is what `hologram quantize` does. Before packing.
 Result<PrecisionChoice> use_weight_codes(graph::Graph& graph, Precision precision);
 
+// The same of one node, as int8: whether it is a product by finite constants, and doing it.
+bool has_byte_weights(const graph::Graph& graph, const graph::Node& node);
+Status use_byte_weights(graph::Graph& graph, graph::Node& node);
+
 }  // namespace hologram::compiler

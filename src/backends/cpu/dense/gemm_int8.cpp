@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/dense/gemm_narrow.h"
 
@@ -104,6 +106,36 @@ uint32_t pack_row(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to, 
   return rest + static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
 }
 
+// One row of A as units from f32: saturate(round(value * factor) + zero), zeros after the last.
+// Says whether all are finite.
+bool pack_values(const float* from, size_t count, float factor, float zero, uint8_t* to,
+                 size_t step) {
+  const DF df;
+  const hn::Rebind<uint8_t, DI> d8;
+  constexpr size_t kLanes = hn::MaxLanes(df), kBytes = kChunk * 4;
+  const auto factors = hn::Set(df, factor), zeros = hn::Set(df, zero);
+  auto nothing = hn::Zero(df);  // NaN where 0 times something was
+  const auto convert = [&](hn::Vec<DF> x) HWY_ATTR {
+    nothing = hn::MulAdd(x, hn::Zero(df), nothing);
+    // Adding the zero point, a whole number, before it is rounded changes nothing but ties.
+    return hn::DemoteTo(d8, hn::NearestInt(hn::MulAdd(x, factors, zeros)));
+  };
+  for (size_t i = 0; i < count; i += kBytes, to += step) {
+    size_t j = 0;
+    for (; j < kBytes && i + j + kLanes <= count; j += kLanes)
+      hn::StoreU(convert(hn::LoadU(df, from + i + j)), d8, to + j);
+    if (j == kBytes) continue;
+    std::memset(to + j, 0, kBytes - j);
+    if (i + j >= count) continue;
+    HWY_ALIGN float rest[kLanes] = {};
+    HWY_ALIGN uint8_t bytes[kLanes];
+    std::memcpy(rest, from + i + j, (count - i - j) * sizeof(float));
+    hn::Store(convert(hn::Load(df, rest)), d8, bytes);
+    std::memcpy(to + j, bytes, count - i - j);
+  }
+  return hn::AllFalse(df, hn::IsNaN(nothing));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
 HWY_AFTER_NAMESPACE();
@@ -112,6 +144,7 @@ HWY_AFTER_NAMESPACE();
 namespace hologram::backends::dense {
 HWY_EXPORT(repair_int8);
 HWY_EXPORT(pack_row);
+HWY_EXPORT(pack_values);
 
 namespace {
 
@@ -122,7 +155,7 @@ size_t head_bytes(size_t n) { return align_up(n * sizeof(int32_t), kAlignment) +
 
 // Scratch beside the packed A.
 struct Places {
-  size_t row_sums, base, zeros, scales, biases, steps, total;
+  size_t row_sums, base, zeros, scales, biases, steps, row_zeros, row_scales, total;
   explicit Places(const GemmInt8& g) {
     const size_t columns = align_up(g.n, kPanelColumns) * sizeof(int32_t);
     row_sums = align_up(unit_gemm_scratch_bytes(g.m, units_of(g.k)), kAlignment);
@@ -131,7 +164,9 @@ struct Places {
     scales = zeros + columns;
     biases = scales + columns;
     steps = biases + columns;
-    total = steps + align_up(units_of(g.k), kChunk) / kChunk * sizeof(ptrdiff_t);
+    row_zeros = steps + align_up(units_of(g.k), kChunk) / kChunk * sizeof(ptrdiff_t);
+    row_scales = row_zeros + (g.values ? g.m * sizeof(int32_t) : 0);
+    total = row_scales + (g.values ? g.m * sizeof(float) : 0);
   }
 };
 
@@ -176,6 +211,8 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   auto* zeros = reinterpret_cast<int32_t*>(scratch + places.zeros);
   auto* scales = reinterpret_cast<float*>(scratch + places.scales);
   auto* biases = reinterpret_cast<float*>(scratch + places.biases);
+  auto* row_zeros = reinterpret_cast<int32_t*>(scratch + places.row_zeros);
+  auto* row_scales = reinterpret_cast<float*>(scratch + places.row_scales);
   const auto* column_sums = reinterpret_cast<const int32_t*>(g.packed_b);
   const bool b_signed = g.packed_b[head_bytes(g.n) - kAlignment] != std::byte{0};
 
@@ -184,13 +221,13 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const Quantizer quantizer{g.output_scale, g.output_zero, std::max(least, g.output_low),
                             std::min(least + 255, g.output_high)};
   Int8Bytes direct{.to_row = g.ldc};
-  const bool in_one_pass = bytes && !g.a_zeros && !g.row_scales &&
-                           finishes_int8_bytes(g.epilogue, quantizer, direct.codes);
+  const bool in_one_pass =
+      bytes && !g.values && finishes_int8_bytes(g.epilogue, quantizer, direct.codes);
   const float divisor = in_one_pass ? g.output_scale : 1.0f;
 
   // sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + k za zb, with a and b as they are packed.
   // Sums wrap as the definition's do: unsigned arithmetic.
-  const auto a_zero = static_cast<uint32_t>(g.a_zero + (g.a_signed ? 128 : 0));
+  const auto a_zero = g.values ? 0u : static_cast<uint32_t>(g.a_zero + (g.a_signed ? 128 : 0));
   bool any_zero = false;
   for (size_t j = 0; j < align_up(g.n, kPanelColumns); ++j) {
     const bool inside = j < g.n;
@@ -210,6 +247,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   }
 
   const auto pack_one = HWY_DYNAMIC_DISPATCH(pack_row);
+  const auto pack_floats = HWY_DYNAMIC_DISPATCH(pack_values);
   const uint8_t flip = g.a_signed ? 0x80 : 0;
   // A row whose bytes lie apart, from piece to piece.
   const auto pack_pieces = [&](size_t row, uint8_t* to, size_t step) -> uint32_t {
@@ -238,6 +276,18 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
     const size_t step = height * kChunk * sizeof(uint32_t);
     for (size_t r = 0; r < height; ++r) {
       auto* to = reinterpret_cast<uint8_t*>(packed + r * kChunk);
+      if (g.values) {
+        const float* values = g.values + (row + r) * g.lda;
+        const Range range = range_of(values, g.k);
+        // A row of zeros must not divide by 0; one that is not finite makes its results NaN.
+        const float whole = range.high / 255.0f - range.low / 255.0f;
+        const float scale = whole >= FLT_MIN && whole < HUGE_VALF ? whole : 1.0f;
+        const float zero = std::nearbyint(std::min(std::max(-range.low / scale, 0.0f), 255.0f));
+        row_zeros[row + r] = static_cast<int32_t>(zero);
+        const bool finite = pack_floats(values, g.k, 1.0f / scale, zero, to, step);
+        row_scales[row + r] = finite ? scale : std::numeric_limits<float>::quiet_NaN();
+        continue;
+      }
       row_sums[row + r] = static_cast<int32_t>(
           g.rows ? pack_pieces(row + r, to, step)
                  : pack_one(static_cast<const uint8_t*>(g.a) + (row + r) * g.lda, g.k, flip, to,
@@ -263,10 +313,10 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
             .base = base + column,
             .zeros = any_zero ? zeros + column : nullptr,
             .row_sums = row_sums + row,
-            .sums = g.a_zeros ? column_sums + column : nullptr,
-            .row_zeros = g.a_zeros ? g.a_zeros + row : nullptr,
+            .sums = g.values ? column_sums + column : nullptr,
+            .row_zeros = g.values ? row_zeros + row : nullptr,
             .scales = whole ? nullptr : scales + column,
-            .row_scales = whole || !g.row_scales ? nullptr : g.row_scales + row},
+            .row_scales = g.values ? row_scales + row : nullptr},
            static_cast<int32_t*>(sums));
     const size_t columns = std::min(width, g.n - column);
     if (whole) {
@@ -305,8 +355,9 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
                    .finish = finish};
   // Bytes that need no change and whose sums nobody asks for are read where they lie, unless the
   // rows of a tile would meet in the same lines of the near cache.
-  if (kernels.in_place && !g.rows && flip == 0 && !any_zero && g.k % 4 == 0 && g.lda % 4 == 0 &&
-      g.lda % 2048 != 0 && reinterpret_cast<uintptr_t>(g.a) % alignof(uint32_t) == 0) {
+  if (kernels.in_place && !g.rows && !g.values && flip == 0 && !any_zero && g.k % 4 == 0 &&
+      g.lda % 4 == 0 && g.lda % 2048 != 0 &&
+      reinterpret_cast<uintptr_t>(g.a) % alignof(uint32_t) == 0) {
     auto* steps = reinterpret_cast<ptrdiff_t*>(scratch + places.steps);
     for (size_t c = 0; c * kChunk < product.units; ++c)
       steps[c] = static_cast<ptrdiff_t>(c * kChunk);

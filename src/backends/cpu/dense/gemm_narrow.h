@@ -39,17 +39,17 @@ struct GemmInt8 {
   const Int8Rows* rows = nullptr;  // instead of a
   bool a_signed = false;
   int32_t a_zero = 0;
-  // Instead of a_zero, m values: rows that were quantised one by one. B then has no zeros.
-  const int32_t* a_zeros = nullptr;
+  // Instead of a: m x k of f32, rows `lda` floats apart, which become bytes row by row, each by a
+  // scale and zero point of its own. For f32 outputs; B is signed and has no zeros.
+  const float* values = nullptr;
   const std::byte* packed_b = nullptr;  // from pack_b_int8, which knows its signedness
   const int32_t* b_zeros = nullptr;     // n values, or null for 0
   const int32_t* bias32 = nullptr;      // n values, or null
   Int8Output output = Int8Output::s32;
   void* c = nullptr;
-  size_t ldc = 0;                     // elements
-  const float* scales = nullptr;      // n values, or null for 1
-  const float* row_scales = nullptr;  // m more, or null for 1
-  Epilogue epilogue;                  // of f32 and 8-bit outputs; a residual is f32
+  size_t ldc = 0;                 // elements
+  const float* scales = nullptr;  // n values, or null for 1
+  Epilogue epilogue;              // of f32 and 8-bit outputs; a residual is f32
   float output_scale = 1.0f;
   int32_t output_zero = 0;
   int32_t output_low = -128, output_high = 255;  // narrower than the type: an activation that clips

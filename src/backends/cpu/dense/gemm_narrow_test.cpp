@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/gemm_narrow.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -130,6 +131,74 @@ TEST(GemmInt8, DequantisesAndRequantises) {
           }
         }
       }
+  });
+}
+
+// Rows of f32, each by its own scale; what that loses is half a step of the row a term.
+TEST(GemmInt8, TakesRowsOfFloats) {
+  for_each_unit_level([] {
+    for (size_t m : {1, 5, 33})
+      for (size_t n : {7, 32, 48})
+        for (size_t k : {1, 3, 16, 63, 64, 129, 200}) {
+          Int8Trial t(m, n, k, 2);
+          ASSERT_TRUE(t.b_signed);
+          t.g.b_zeros = nullptr;
+          t.g.bias32 = nullptr;
+          const size_t lda = k + 3;
+          std::vector<float> values(m * lda, std::nanf(""));  // what lies between is not read
+          for (size_t i = 0; i < m; ++i)
+            for (size_t j = 0; j < k; ++j)
+              values[i * lda + j] = std::ldexp(float(t.a[(i * k + j) % t.a.size()]) - 77.0f,
+                                               -8 * static_cast<int>(i));
+          t.g.values = values.data();
+          t.g.lda = lda;
+          t.g.scales = t.scales.data();
+          t.g.output = Int8Output::f32;
+          std::vector<float> c(m * (n + 1), -77.0f);
+          t.g.c = c.data();
+          t.run(ThreadPool::shared());
+          for (size_t i = 0; i < m; ++i) {
+            const auto row = std::span(values).subspan(i * lda, k);
+            const auto [least, most] = std::ranges::minmax(row);
+            const double step = (std::max(most, 0.0f) - std::min(least, 0.0f)) / 255.0;
+            for (size_t j = 0; j < n; ++j) {
+              double sum = 0, size = 0;
+              for (size_t x = 0; x < k; ++x) {
+                const double weight =
+                    int8_t(t.b[t.transposed ? j * (k + 5) + x : x * (n + 5) + j]) * t.scales[j];
+                sum += row[x] * weight;
+                size += std::abs(weight);
+              }
+              // The zero point is rounded as well.
+              ASSERT_NEAR(c[i * (n + 1) + j], sum, 1.01 * step * size + 1e-30) << m << n << k;
+            }
+            ASSERT_EQ(c[i * (n + 1) + n], -77.0f);
+          }
+        }
+  });
+}
+
+TEST(GemmInt8, RowsThatAreNotFiniteBecomeNaN) {
+  for_each_unit_level([] {
+    for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF, 3e38f}) {
+      Int8Trial t(3, 20, 70, 2);
+      t.g.b_zeros = nullptr;
+      t.g.bias32 = nullptr;
+      std::vector<float> values(3 * 70, 0.25f), c(3 * 21);
+      values[70 + 69] = bad;
+      values[70] = -3e38f;
+      std::fill_n(values.begin() + 140, 70, 0.0f);
+      t.g.values = values.data();
+      t.g.lda = 70;
+      t.g.output = Int8Output::f32;
+      t.g.c = c.data();
+      t.run(ThreadPool::shared());
+      for (size_t j = 0; j < 20; ++j) {
+        EXPECT_TRUE(std::isfinite(c[j]));
+        EXPECT_EQ(std::isnan(c[21 + j]), !std::isfinite(bad));
+        EXPECT_EQ(c[42 + j], 0.0f);
+      }
+    }
   });
 }
 

@@ -85,34 +85,16 @@ Status dynamic_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
       !c.has_input(4) || c.input(4).count() != static_cast<int64_t>(g.n))
     return fail(ErrorCode::shape_mismatch, "{} bytes of 8-bit weights for {} x {}", b.bytes(), g.k,
                 g.n);
-  HOLOGRAM_TRY(auto bytes, c.scratch<uint8_t>(g.m * g.k));
-  HOLOGRAM_TRY(auto scales, c.scratch<float>(g.m));
-  HOLOGRAM_TRY(auto zeros, c.scratch<int32_t>(g.m));
-  c.threads().parallel_for(g.m, std::max<size_t>(1, 32768 / g.k), [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      const float* values = g.a + row * g.lda;
-      const dense::Range range = dense::range_of(values, g.k);
-      // A row of zeros, or one that is not finite, must not divide by 0.
-      const float whole = (range.high - range.low) / 255.0f;
-      scales[row] = whole > 0 ? whole : 1.0f;
-      zeros[row] = truncated<int32_t>(
-          std::nearbyint(std::min(std::max(-range.low / scales[row], 0.0f), 255.0f)));
-      dense::quantize({.scale = scales[row], .zero = zeros[row]}, values, g.k,
-                      bytes.data() + row * g.k);
-    }
-  });
   const dense::GemmInt8 narrow{.m = g.m,
                                .n = g.n,
                                .k = g.k,
-                               .a = bytes.data(),
-                               .lda = g.k,
-                               .a_zeros = zeros.data(),
+                               .lda = g.lda,
+                               .values = g.a,
                                .packed_b = b.data,
                                .output = dense::Int8Output::f32,
                                .c = g.c,
                                .ldc = g.ldc,
                                .scales = c.input(4).as<float>(),
-                               .row_scales = scales.data(),
                                .epilogue = g.epilogue};
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_int8_scratch_bytes(narrow)));
   dense::gemm_int8(narrow, scratch.data(), c.threads());
