@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "backends/cpu/dense/bf16_values.h"
+#include "backends/cpu/dense/blocked_output.h"
 #include "backends/cpu/dense/conv_image.h"
-#include "backends/cpu/dense/direct_epilogue.h"
 #include "backends/cpu/dense/image_rows.h"
-#include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
 
@@ -244,29 +243,17 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
   auto* units = reinterpret_cast<uint32_t*>(memory);
   auto* steps = reinterpret_cast<ptrdiff_t*>(memory + scratch.image);
   image.find_steps(steps);
-  Epilogue epilogue = conv.epilogue;
-  pad_bias(s, epilogue, reinterpret_cast<float*>(memory + scratch.image + scratch.steps));
-  // Runs of values that are not f32 pass through memory of the thread that finishes them. The
-  // epilogue has to know that there is a residual; where it lies is the tile's business.
-  const bool local = conv.output_bf16 || conv.residual_bf16;
-  if (conv.residual_bf16) epilogue.residual = reinterpret_cast<const float*>(conv.residual_bf16);
-  // Most need no such memory.
-  const bool silu = epilogue.activation == Activation::silu && epilogue.first == 1.0f;
-  Epilogue linear = epilogue;
-  if (silu) linear.activation = Activation::none;
-  const detail::FinishFunction quick =
-      !conv.output_bf16 || !is_direct(linear) || (epilogue.residual && !conv.residual_bf16)
-          ? nullptr
-      : silu ? detail::avx512_bf16_finish_silu()
-             : detail::avx512_bf16_finish();
-  const ClipRange clip = clip_range(epilogue);
+  const BlockedOutput output(s,
+                             {.image = conv.output,
+                              .bf16 = conv.output_bf16,
+                              .epilogue = conv.epilogue,
+                              .residual_bf16 = conv.residual_bf16,
+                              .plane = conv.out_plane},
+                             reinterpret_cast<float*>(memory + scratch.image + scratch.steps));
   const size_t pixels = s.out_height * s.out_width;
-  const size_t block = conv.out_plane ? conv.out_plane : pixels * kChannelBlock;
   const size_t in_values =
       s.in_height * s.in_width *
       (image.runs ? s.in_channels : channel_blocks(s.in_channels) * kChannelBlock);
-  const size_t out_values = channel_blocks(s.out_channels) * block;
-  const TileKernel kernel = tile_kernel();
   const UnitKernels kernels = unit_kernels();
   using PackRows = FunctionRef<void(size_t, size_t, uint32_t*)>;
   const auto copy_rows = [&](size_t row, size_t height, uint32_t* packed) {
@@ -294,58 +281,10 @@ void conv_bf16(const ConvBf16& conv, std::byte* memory, ThreadPool& pool) {
                       image.parts == 2 ? packed + part + r * kChunk : nullptr);
         });
     };
-    // Whole blocks are written; the lanes beyond the channels receive what falls out.
-    const size_t outputs = align_up(s.out_channels, kChannelBlock);
     const size_t line = image.points ? pixels : s.out_width;  // pixels without a margin
     const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
-      alignas(64) float values[kMaxUnitRows * kPanelColumns], other[kMaxUnitRows * kPanelColumns];
       for_pixel_runs(row, rows, image.width, line, [&](size_t r, size_t count, size_t pixel) {
-        const size_t run = count * kChannelBlock;
-        Tile tile;
-        tile.rows = count;
-        tile.columns = std::min(width, outputs - column);
-        tile.column = column;
-        tile.epilogue = &epilogue;
-        tile.offset = n * out_values + column / kChannelBlock * block + pixel * kChannelBlock;
-        if (quick) {
-          quick({.sums = static_cast<const float*>(sums) + r * width,
-                 .rows = count,
-                 .columns = tile.columns,
-                 .width = width,
-                 .bias = epilogue.bias ? epilogue.bias + column : nullptr,
-                 .residual = conv.residual_bf16 ? conv.residual_bf16 + tile.offset : nullptr,
-                 .low = clip.clips ? clip.low : -HUGE_VALF,
-                 .high = clip.clips ? clip.high : HUGE_VALF,
-                 .to = static_cast<uint16_t*>(conv.output) + tile.offset,
-                 .block = static_cast<ptrdiff_t>(block)});
-          return;
-        }
-        tile.c_row = kChannelBlock;
-        tile.c = local ? values : static_cast<float*>(conv.output) + tile.offset;
-        tile.c_block = static_cast<ptrdiff_t>(local ? run : block);
-        if (epilogue.residual) tile.residual = local ? other : epilogue.residual + tile.offset;
-        tile.residual_row = tile.c_row;
-        // Of each block of channels: what lies here, and where it belongs.
-        const auto each_block = [&](float* here, auto body) {
-          for (size_t c = 0; c < tile.columns; c += kChannelBlock)
-            body(here + c * count, tile.offset + c / kChannelBlock * block);
-        };
-        if (local && conv.residual_bf16)
-          each_block(other,
-                     [&](float* to, size_t at) { widen_values(conv.residual_bf16 + at, run, to); });
-        else if (local && epilogue.residual)
-          each_block(other, [&](float* to, size_t at) {
-            std::memcpy(to, epilogue.residual + at, run * sizeof(float));
-          });
-        kernel.finish(tile, static_cast<float*>(sums) + r * width, width);
-        if (conv.output_bf16)
-          each_block(values, [&](const float* from, size_t at) {
-            narrow_values(from, run, static_cast<uint16_t*>(conv.output) + at);
-          });
-        else if (local)
-          each_block(values, [&](const float* from, size_t at) {
-            std::memcpy(static_cast<float*>(conv.output) + at, from, run * sizeof(float));
-          });
+        output.finish(n, pixel, count, column, static_cast<float*>(sums) + r * width, width);
       });
     };
     unit_gemm({.m = image.rows,

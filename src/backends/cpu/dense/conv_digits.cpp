@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/dense/conv_image.h"
+#include "backends/cpu/dense/digit_image.h"
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/image_rows.h"
@@ -16,88 +16,9 @@
 namespace hologram::backends::dense {
 namespace {
 
-constexpr size_t kStep = 4 * kChunk;  // values of a chunk
-constexpr size_t chunks_of(size_t values) { return (values + kStep - 1) / kStep; }
-
-// The order of the sum: that of the weights too, so nothing here depends on the image's size.
-struct Order {
-  size_t channels;             // of a plane's pixel: whole blocks
-  size_t planes;               // of channels
-  size_t taps, runs;           // of a row of the kernel: taps in one run, and such runs
-  size_t chunks, kernel_rows;  // chunks of a run
-
-  explicit Order(const ConvShape& s)
-      : channels(kStep),
-        planes(chunks_of(s.in_channels)),
-        taps(s.dilation_width == 1 ? s.kernel_width : 1),
-        runs(s.kernel_width / taps),
-        chunks(taps),
-        kernel_rows(s.kernel_height) {
-    const size_t whole = channel_blocks(s.in_channels) * kChannelBlock;
-    if (chunks_of(taps * whole) < planes * chunks)
-      channels = whole, planes = 1, chunks = chunks_of(taps * whole);
-  }
-  size_t steps() const { return planes * kernel_rows * runs * chunks; }
-  // The place of a weight in the sum.
-  size_t place(size_t channel, size_t ky, size_t kx) const {
-    const size_t run = (channel / channels * kernel_rows + ky) * runs + kx / taps;
-    return run * chunks * kStep + kx % taps * channels + channel % channels;
-  }
-};
-
-struct Image : Order {
-  ConvAxis y;
-  bool points;
-  size_t places;        // pixels of a plane's row with its margins
-  size_t width;         // rows of the product that a line of the output takes
-  size_t row, line;     // units from row to row of the product, and of a plane's row
-  size_t plane, digit;  // units of each
-  size_t rows;          // of the product: pixels with the margins between them
-  size_t pad, dilation;
-
-  explicit Image(const ConvShape& s)
-      : Order(s),
-        y(ConvAxis::rows_of(s)),
-        points(conv_of_points(s)),
-        places(align_up(std::max(s.out_width * s.stride_width, right_of(s)), s.stride_width)),
-        width(points ? s.out_height * s.out_width : places / s.stride_width),
-        row(s.stride_width * channels / 4),
-        line(places * channels / 4),
-        plane(y.planes * y.size * line),
-        digit(planes * plane),
-        rows(points ? width : (s.out_height - 1) * width + s.out_width),
-        pad(s.pad_left),
-        dilation(s.dilation_width) {}
-
-  // A row ends where the margin at the left of the next one can serve as its own.
-  static size_t right_of(const ConvShape& s) {
-    const size_t inside = s.pad_left + s.in_width;
-    const size_t reach =
-        (s.out_width - 1) * s.stride_width + (s.kernel_width - 1) * s.dilation_width + 1;
-    return std::max(inside, reach - std::min(reach, s.pad_left));
-  }
-  size_t units() const { return steps() * 2 * kChunk; }
-  size_t margin() const { return pad * channels / 4; }  // units
-  // A tile reads whole registers of rows and whole chunks, also beyond the last.
-  size_t bytes() const {
-    if (points) return 0;
-    return align_up((2 * digit + margin() + kMaxUnitRows * row + kChunk) * sizeof(uint32_t),
-                    kAlignment);
-  }
-  void find_steps(ptrdiff_t* to) const {
-    for (size_t p = 0; p < planes; ++p)
-      for (size_t ky = 0; ky < kernel_rows; ++ky)
-        for (size_t run = 0; run < runs; ++run)
-          for (size_t c = 0; c < chunks; ++c)
-            *to++ =
-                static_cast<ptrdiff_t>(p * plane + (y.residue(ky) * y.size + y.lead(ky)) * line +
-                                       run * dilation * channels / 4 + c * kChunk);
-  }
-};
-
 struct Scratch {
   size_t image, steps, bias, scales, copies;
-  Scratch(const ConvShape& s, const Image& form)
+  Scratch(const ConvShape& s, const DigitImage& form)
       : image(form.bytes()),
         steps(align_up(form.steps() * sizeof(ptrdiff_t), kAlignment)),
         bias(align_up(padded_bias_bytes(s), kAlignment)),
@@ -136,7 +57,7 @@ DigitScale scale_of(const Pixels& in, int32_t* each, unsigned threads, ThreadPoo
 }
 
 // The planes of one sample. A row of a plane is zeros, the input's pixels, zeros.
-void take_apart(const Pixels& in, const Image& image, float factor, uint32_t* units,
+void take_apart(const Pixels& in, const DigitImage& image, float factor, uint32_t* units,
                 unsigned threads, ThreadPool& pool) {
   const ConvShape& s = in.s;
   const size_t blocks = image.channels / kChannelBlock;
@@ -189,19 +110,19 @@ bool conv_digits_pays(const ConvShape& s) {
   const size_t panels = (s.out_channels + kPanelColumns - 1) / kPanelColumns;
   const size_t parts = (s.in_channels + 2 * kChannelBlock - 1) / (2 * kChannelBlock) *
                        s.kernel_height * s.kernel_width;
-  return panels * (Order(s).steps() * kDigitsStep + kFinish) +
+  return panels * (DigitOrder(s).steps() * kDigitsStep + kFinish) +
              channel_blocks(s.in_channels) * kBlock <
          panels * parts * kPartsStep;
 }
 
 size_t packed_conv_digits_bytes(const ConvShape& s) {
-  return packed_b_digits_bytes(Order(s).steps() * kStep, s.out_channels);
+  return packed_b_digits_bytes(DigitOrder(s).steps() * kDigitStep, s.out_channels);
 }
 
 void pack_conv_digits(const ConvShape& s, const float* weights, std::byte* packed) {
   // The sum as rows of a matrix, in the order of the steps; then as any other.
-  const Order order(s);
-  const size_t depth = order.steps() * kStep;
+  const DigitOrder order(s);
+  const size_t depth = order.steps() * kDigitStep;
   std::vector<float> rows(depth * s.out_channels, 0.0f);
   for (size_t o = 0; o < s.out_channels; ++o)
     for (size_t i = 0; i < s.in_channels; ++i)
@@ -212,13 +133,13 @@ void pack_conv_digits(const ConvShape& s, const float* weights, std::byte* packe
 }
 
 size_t conv_digits_scratch_bytes(const ConvDigits& conv) {
-  return Scratch(conv.shape, Image(conv.shape)).total();
+  return Scratch(conv.shape, DigitImage(conv.shape, 2)).total();
 }
 
 void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
   const ConvShape& s = conv.shape;
   if (s.batch * s.out_channels * s.out_height * s.out_width == 0) return;
-  const Image image(s);
+  const DigitImage image(s, 2);
   const Scratch scratch(s, image);
   const auto take = [&](size_t bytes) { return std::exchange(memory, memory + bytes); };
   auto* units = reinterpret_cast<uint32_t*>(take(scratch.image));
@@ -260,17 +181,17 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
       }
       for (size_t c = 0; c < image.planes; ++c, packed += 2 * digit)
         for_points(s, row, height, [&](size_t r, size_t at, size_t count) {
-          in.digits.pixels(
-              {.from = in.input + c * (kStep / kChannelBlock) * in.block() + at * kChannelBlock,
-               .block = in.block(),
-               .step = step,
-               .pixels = count,
-               .runs = kStep / kDigitRun,
-               .count = std::min(kStep, s.in_channels - c * kStep),
-               .factors = factors + r,
-               .factor_step = 1,
-               .upper = reinterpret_cast<uint8_t*>(packed + r * kChunk),
-               .lower = reinterpret_cast<uint8_t*>(packed + digit + r * kChunk)});
+          in.digits.pixels({.from = in.input + c * (kDigitStep / kChannelBlock) * in.block() +
+                                    at * kChannelBlock,
+                            .block = in.block(),
+                            .step = step,
+                            .pixels = count,
+                            .runs = kDigitStep / kDigitRun,
+                            .count = std::min(kDigitStep, s.in_channels - c * kDigitStep),
+                            .factors = factors + r,
+                            .factor_step = 1,
+                            .upper = reinterpret_cast<uint8_t*>(packed + r * kChunk),
+                            .lower = reinterpret_cast<uint8_t*>(packed + digit + r * kChunk)});
         });
     };
     const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {

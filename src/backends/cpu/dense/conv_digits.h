@@ -8,10 +8,7 @@
 // What is not finite makes results NaN: all of an output channel for a weight; of a sample for a
 // value of its image, or just the pixel's where the kernel is 1 x 1.
 //
-// The image is taken apart once into planes [channels][digit][row residue][row][pixel][channel],
-// bytes. A step of the sum is 64 of them: of 64 channels a pixel of the kernel; where whole pixels
-// of fewer (or of more that are not a multiple) take fewer steps, a row of the kernel is one run of
-// values instead, and rows of the product overlap.
+// The image is taken apart once: see digit_image.h.
 //
 // Rules of conv.h hold.
 #pragma once
