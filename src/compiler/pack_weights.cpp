@@ -8,6 +8,7 @@
 
 #include "backends/cpu/dense/conv.h"
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_int8.h"
 #include "backends/cpu/dense/conv_mirror.h"
@@ -310,6 +311,11 @@ class Packer {
     const dense::Layout layout = node.attributes.integer("blocked_input") != 0
                                      ? dense::Layout::blocked
                                      : dense::Layout::nchw;
+    if (node.attributes.integer("digits") == 1) {
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_bytes_bytes(conv), DType::u8));
+      dense::pack_conv_bytes(conv, weights.as<float>(), packed.data);
+      return packed;
+    }
     if (node.attributes.integer("digits") != 0) {
       HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_digits_bytes(conv), DType::u8));
       dense::pack_conv_digits(conv, weights.as<float>(), packed.data);

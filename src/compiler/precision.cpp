@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_narrow.h"
@@ -60,7 +62,8 @@ bool makes_few_pixels(const Graph& graph, const Node& node, Precision precision)
   return pixels <= kFewPixels && (precision == Precision::fast || elements <= kSmallMatrix);
 }
 
-bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision) {
+bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision,
+                       bool measured = false) {
   if (node.op == "Attention") return precision != Precision::f16 && dense::has_bf16_products();
   const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   if (!weights || weights->dtype != DType::f32) return false;
@@ -81,8 +84,9 @@ bool has_narrow_kernel(const Graph& graph, const Node& node, Precision precision
   int64_t terms = 1;
   for (size_t i = 1; i < shape.size(); ++i) terms *= shape[i];
   if (shape[1] < kFewChannels || (precision == Precision::fast && terms < kFewTerms)) return false;
-  // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well.
-  return node.attributes.integer("algorithm") == 0 || dense::has_bf16_tiles();
+  // Winograd saves more than bf16 does without tiles, and less than tiles do, of two parts as well,
+  // or than bytes do.
+  return node.attributes.integer("algorithm") == 0 || dense::has_bf16_tiles() || measured;
 }
 
 }  // namespace
@@ -103,6 +107,22 @@ Result<Precision> parse_precision(std::string_view name) {
 
 namespace {
 
+// Of a convolution with both images in blocks, what forms of its weights depend on.
+std::optional<dense::ConvShape> blocked_shape(const Node& node) {
+  if (node.op != "Conv" || node.attributes.integer("blocked_input") == 0 ||
+      node.attributes.integer("blocked_output") == 0)
+    return std::nullopt;
+  const auto weights = node.attributes.integers("weight_shape");
+  const auto dilations = node.attributes.integers("dilations");
+  return dense::ConvShape{
+      .in_channels = static_cast<size_t>(weights[1]),
+      .out_channels = static_cast<size_t>(weights[0]),
+      .kernel_height = static_cast<size_t>(weights.size() == 4 ? weights[2] : 1),
+      .kernel_width = static_cast<size_t>(weights.back()),
+      .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
+      .groups = static_cast<size_t>(node.attributes.integer("group", 1))};
+}
+
 // How the operands of a step that may be narrow are multiplied, from the narrowest.
 enum class Grade : uint8_t { byte, part, f16, digits, two_parts, f32 };
 
@@ -112,19 +132,16 @@ enum class Grade : uint8_t { byte, part, f16, digits, two_parts, f32 };
 bool has_digits(const Node& node) {
   if (node.op == "MatMul")
     return node.attributes.integer("k") <= static_cast<int64_t>(dense::kMostDigitTerms);
-  if (node.op != "Conv" || node.attributes.integer("blocked_input") == 0 ||
-      node.attributes.integer("blocked_output") == 0)
-    return false;
-  const auto weights = node.attributes.integers("weight_shape");
-  const auto dilations = node.attributes.integers("dilations");
-  const dense::ConvShape shape{
-      .in_channels = static_cast<size_t>(weights[1]),
-      .out_channels = static_cast<size_t>(weights[0]),
-      .kernel_height = static_cast<size_t>(weights.size() == 4 ? weights[2] : 1),
-      .kernel_width = static_cast<size_t>(weights.back()),
-      .dilation_width = static_cast<size_t>(dilations.empty() ? 1 : dilations.back()),
-      .groups = static_cast<size_t>(node.attributes.integer("group", 1))};
-  return dense::conv_digits_supported(shape) && dense::conv_digits_pays(shape);
+  const auto shape = blocked_shape(node);
+  return shape && dense::conv_digits_supported(*shape) && dense::conv_digits_pays(*shape);
+}
+
+// Likewise one digit to one part, which is bytes.
+bool has_bytes(const Graph& graph, const Node& node) {
+  if (!has_finite_weights(graph, node)) return false;
+  if (node.op == "MatMul") return true;
+  const auto shape = blocked_shape(node);
+  return shape && dense::conv_bytes_supported(*shape) && dense::conv_bytes_pays(*shape);
 }
 
 struct Wish {
@@ -169,10 +186,11 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
     const bool product = node.domain == "hologram" && multiplies(node);
-    const bool narrow = product && possible && has_narrow_kernel(graph, node, precision);
+    const bool narrow =
+        product && possible && has_narrow_kernel(graph, node, precision, wish.measured);
     Grade grade = Grade::f32;
     if (narrow) {
-      const bool bytes = wish.measured && has_byte_weights(graph, node);
+      const bool bytes = wish.measured && precision == Precision::bf16 && has_bytes(graph, node);
       const auto grade_at = [&](size_t wider) {
         return grade_of(graph, node, wish, static_cast<unsigned>(wider), bytes);
       };
@@ -198,12 +216,15 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       node.attributes.set("half", int64_t{1});
       continue;
     }
+    if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
     if (grade == Grade::byte) {
-      HOLOGRAM_CHECK(use_byte_weights(graph, node));
       ++choice.bytes;
+      if (node.op == "Conv")
+        node.attributes.set("digits", int64_t{1});
+      else
+        HOLOGRAM_CHECK(use_byte_weights(graph, node));
       continue;
     }
-    if (node.op == "Conv") node.attributes.set("algorithm", int64_t{0});
     if (grade == Grade::digits) {
       node.attributes.set("digits", int64_t{2});
       ++choice.digits;

@@ -127,9 +127,9 @@ bool all_finite(const graph::Tensor& weights) {
   return true;
 }
 
-// The weights of a product, or null.
+// The weights of a product or a convolution, or null.
 const graph::Tensor* weights_of(const Graph& graph, const Node& node) {
-  if (node.domain != "hologram" || node.op != "MatMul") return nullptr;
+  if (node.domain != "hologram" || (node.op != "MatMul" && node.op != "Conv")) return nullptr;
   const graph::Tensor* stored = constant_of(graph, node.inputs[1]);
   return stored && stored->dtype == DType::f32 && node.attributes.integer("bits") == 0 ? stored
                                                                                        : nullptr;
@@ -137,7 +137,7 @@ const graph::Tensor* weights_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool has_byte_weights(const Graph& graph, const Node& node) {
+bool has_finite_weights(const Graph& graph, const Node& node) {
   const graph::Tensor* weights = weights_of(graph, node);
   return weights && all_finite(*weights);
 }
@@ -161,7 +161,7 @@ Result<PrecisionChoice> use_weight_codes(Graph& graph, Precision precision) {
       continue;
     }
     const graph::Tensor* stored = weights_of(graph, node);
-    if (!stored) {
+    if (node.op != "MatMul" || !stored) {
       ++choice.wide;
       continue;
     }

@@ -10,8 +10,9 @@ namespace hologram::compiler {
 // which is what `hologram quantize` does. Before packing.
 Result<PrecisionChoice> use_weight_codes(graph::Graph& graph, Precision precision);
 
-// The same of one node, as int8: whether it is a product by finite constants, and doing it.
-bool has_byte_weights(const graph::Graph& graph, const graph::Node& node);
+// Whether the weights of a product or a convolution are f32 constants, all of them finite.
+bool has_finite_weights(const graph::Graph& graph, const graph::Node& node);
+// What int8 does, of one product that has.
 Status use_byte_weights(graph::Graph& graph, graph::Node& node);
 
 }  // namespace hologram::compiler

@@ -165,8 +165,9 @@ TEST(HostileNumbers, DigitsOfConvolutions) {
   call = with(call, "digits", int64_t{2});
   EXPECT_EQ(floats(call), std::vector<float>(5 * 6 * 16, 0.0f));
 
-  for (int64_t digits : {int64_t{1}, int64_t{3}, int64_t{-2}, kLargest})
+  for (int64_t digits : {int64_t{3}, int64_t{-2}, kLargest})
     refused(with(call, "digits", digits), "no such convolution of");
+  refused(with(call, "digits", int64_t{1}), "bytes of packed weights");
   refused(with(call, "parts", int64_t{2}), "no such convolution of");
   refused(with(call, "packed", int64_t{0}), "no such convolution of");
   refused(with(call, "blocked_output", int64_t{0}), "no such convolution of");
@@ -192,6 +193,42 @@ TEST(HostileNumbers, DigitsOfConvolutions) {
   // More terms than 32 bits hold.
   Call longest = call;
   longest.inputs = {zeros({1, 4097, 1, 1, 16}), zeros({4097 * 16 * 16 * 2 + 128}, DType::u8)};
+  longest = with(with(longest, "weight_shape", Integers{16, 4097 * 16, 1, 1}), "pads",
+                 Integers{0, 0, 0, 0});
+  refused(longest, "no such convolution of");
+}
+
+TEST(HostileNumbers, BytesOfConvolutions) {
+  // 3 x 3 over 16 channels: three steps of 64 terms, 32 scales and 32 sums.
+  constexpr int64_t kBytes = 3 * 64 * 16 + 2 * 32 * 4;
+  Call call{"hologram.Conv", {zeros({1, 1, 5, 6, 16}), zeros({kBytes}, DType::u8)}};
+  call = with(call, "weight_shape", Integers{16, 16, 3, 3});
+  call = with(call, "pads", Integers{1, 1, 1, 1});
+  for (const char* name : {"blocked_input", "blocked_output", "packed", "digits"})
+    call = with(call, name, int64_t{1});
+  EXPECT_EQ(floats(call), std::vector<float>(5 * 6 * 16, 0.0f));
+
+  refused(with(call, "parts", int64_t{1}), "no such convolution of");
+  refused(with(call, "packed", int64_t{0}), "no such convolution of");
+  refused(with(call, "blocked_input", int64_t{0}), "");
+  refused(with(call, "blocked_output", int64_t{0}), "no such convolution of");
+  refused(with(call, "algorithm", int64_t{1}), "no such convolution of");
+  for (int64_t bytes : {kBytes - 1, kBytes + 1, int64_t{16 * 16 * 9}}) {
+    Call other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "bytes of packed weights");
+  }
+  refused(with(call, "weight_shape", Integers{16, 16, 1, 3}), "bytes of packed weights");
+  refused(with(call, "dilations", Integers{1, 2}), "bytes of packed weights");
+  refused(with(call, "pads", Integers{kLargest, 0, kLargest, 0}), "");
+  // Scales, sums and weights that nobody packed: whatever comes out, nothing breaks.
+  Call wild = call;
+  for (size_t i = 0; i < size_t{kBytes}; ++i)
+    wild.inputs[1]->data[i] = static_cast<std::byte>(i * 37 + 0x7f);
+  EXPECT_EQ(floats(wild).size(), 5u * 6 * 16);
+  // More terms than 32 bits hold.
+  Call longest = call;
+  longest.inputs = {zeros({1, 4097, 1, 1, 16}), zeros({4097 * 16 * 16 + 256}, DType::u8)};
   longest = with(with(longest, "weight_shape", Integers{16, 4097 * 16, 1, 1}), "pads",
                  Integers{0, 0, 0, 0});
   refused(longest, "no such convolution of");

@@ -1,6 +1,7 @@
 // hologram.Conv: a convolution in f32 of one or two spatial axes with its epilogue, either side in
 // either layout, weights packed by the compiler or not.
 #include "backends/cpu/dense/conv_bf16.h"
+#include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_joined.h"
 #include "backends/cpu/dense/conv_mirror.h"
@@ -98,12 +99,10 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
 
 // Operands as 16-bit integers of two digits.
 Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
-  const bool narrow = c.input(0).dtype != DType::f32 || y.dtype != DType::f32 ||
-                      (c.has_input(3) && c.input(3).dtype != DType::f32);
-  if (narrow || c.integer("digits") != 2 || c.integer("parts") != 0 || c.integer("packed") == 0 ||
-      conv.input_layout != dense::Layout::blocked || conv.output_layout != dense::Layout::blocked ||
+  if (c.input(0).dtype != DType::f32 || y.dtype != DType::f32 ||
+      (c.has_input(3) && c.input(3).dtype != DType::f32) ||
       !dense::conv_digits_supported(conv.shape))
-    return fail(ErrorCode::unsupported, "no such convolution of {} digits", c.integer("digits"));
+    return fail(ErrorCode::unsupported, "no such convolution of two digits");
   HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_digits_bytes(conv.shape)));
   const dense::ConvDigits digits{.shape = conv.shape,
                                  .input = conv.input,
@@ -112,6 +111,27 @@ Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
                                  .epilogue = conv.epilogue};
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_digits_scratch_bytes(digits)));
   dense::conv_digits(digits, scratch.data(), c.threads());
+  return {};
+}
+
+// Operands as 8-bit integers.
+Status bytes_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
+  dense::ConvBytes bytes{.shape = conv.shape,
+                         .input = conv.input,
+                         .input_bf16 = c.input(0).dtype == DType::bf16,
+                         .packed_weights = c.input(1).data,
+                         .output = conv.output,
+                         .output_bf16 = y.dtype == DType::bf16,
+                         .epilogue = conv.epilogue};
+  if (c.has_input(3) && c.input(3).dtype == DType::bf16) {
+    bytes.residual_bf16 = c.input(3).as<uint16_t>();
+    bytes.epilogue.residual = nullptr;
+  }
+  if (!dense::conv_bytes_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of one digit");
+  HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_bytes_bytes(conv.shape)));
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_bytes_scratch_bytes(bytes)));
+  dense::conv_bytes(bytes, scratch.data(), c.threads());
   return {};
 }
 
@@ -195,9 +215,9 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
 // Inputs X, W, B?, residual?, points?, points_bias?. B is a value a channel, or [2, channels]:
 // values and what rounding took from them. `weight_shape` is that of the weights before they were
 // packed; `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as
-// `parts` bf16 values each where that is not 0, as two `digits`, or as half the taps where the
-// filters are `mirrored`. Where there is a `points_shape`, the image is what a 1 x 1 convolution by
-// `points` makes of X, and this one is depthwise.
+// `parts` bf16 values each where that is not 0, as one or two `digits`, or as half the taps where
+// the filters are `mirrored`. Where there is a `points_shape`, the image is what a 1 x 1
+// convolution by `points` makes of X, and this one is depthwise.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -251,7 +271,12 @@ Status fused_conv(KernelContext& c) {
       (c.integer("digits") != 0 || c.integer("parts") != 0 || c.integer("mirrored") != 0 ||
        c.integer("packed") == 0 || c.input(1).dtype != DType::f32))
     return fail(ErrorCode::unsupported, "no such convolution behind one of points");
-  if (c.integer("digits") != 0) return digits_conv(c, conv, y);
+  if (const int64_t digits = c.integer("digits")) {
+    if (digits < 1 || digits > 2 || c.integer("parts") != 0 || c.integer("packed") == 0 ||
+        !blocked_in || !blocked_out)
+      return fail(ErrorCode::unsupported, "no such convolution of {} digits", digits);
+    return digits == 1 ? bytes_conv(c, conv, y) : digits_conv(c, conv, y);
+  }
   if (const int64_t parts = c.integer("parts"))
     return narrow_conv(c, conv, parts, y.dtype == DType::bf16);
   if (c.integer("mirrored") != 0) return mirrored_signal(c, conv);

@@ -144,6 +144,8 @@ Status fused_matmul(KernelContext& c) {
   }
   const bool codes = c.integer("bits") != 0, half = b.dtype == DType::f16;
   const bool digits = c.integer("digits") != 0;
+  if (digits && c.integer("digits") != 2)
+    return fail(ErrorCode::unsupported, "no product of {} digits", c.integer("digits"));
   if (parts < 0 || parts > 2 || ((parts != 0 || digits) && (!packed || half)) || (half && !packed))
     return fail(ErrorCode::unsupported, "a product of {} parts", parts);
   if (!codes && b.bytes() != matrix_bytes(k, n, packed, parts, digits, half))
