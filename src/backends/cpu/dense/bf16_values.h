@@ -25,6 +25,8 @@ struct DirectRun {
   const float* bias = nullptr;              // `columns` values, or null
   const uint16_t* residual = nullptr;       // lies as the output does, or null
   float low = 0.0f, high = 0.0f;            // an infinite range clips nothing
+  // max(least, clip(max(slope * x, x)) * scale + shift), by avx512_bf16_finish_more.
+  float slope = 1.0f, scale = 1.0f, shift = 0.0f, least = 0.0f;
   uint16_t* to = nullptr;
   ptrdiff_t block = 0;  // values from block to block of channels
 };
@@ -33,6 +35,7 @@ namespace detail {
 // By AVX512_BF16; null where the CPU lacks it.
 using FinishFunction = void (*)(const DirectRun&);
 FinishFunction avx512_bf16_finish();
+FinishFunction avx512_bf16_finish_more();
 FinishFunction avx512_bf16_finish_silu();  // x * sigmoid(x) in place of the clip
 using NarrowFunction = void (*)(const float*, size_t, uint16_t*);
 NarrowFunction avx512_bf16_narrow();

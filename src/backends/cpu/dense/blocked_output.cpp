@@ -23,12 +23,16 @@ BlockedOutput::BlockedOutput(const ConvShape& s, const Target& target, float* bi
     epilogue.residual = reinterpret_cast<const float*>(target.residual_bf16);
   // Most need no memory between.
   const bool silu = epilogue.activation == Activation::silu && epilogue.first == 1.0f;
+  const bool leaky = epilogue.activation == Activation::leaky_relu && epilogue.first >= 0.0f &&
+                     epilogue.first <= 1.0f;
   Epilogue linear = epilogue;
-  if (silu) linear.activation = Activation::none;
-  quick_ = !target.bf16 || !is_direct(linear) || (epilogue.residual && !target.residual_bf16)
-               ? nullptr
-           : silu ? detail::avx512_bf16_finish_silu()
-                  : detail::avx512_bf16_finish();
+  if (silu || leaky) linear.activation = Activation::none;
+  if (!silu) linear.post = false;
+  if (target.bf16 && is_direct(linear) && (!epilogue.residual || target.residual_bf16))
+    quick_ = silu                     ? detail::avx512_bf16_finish_silu()
+             : leaky || epilogue.post ? detail::avx512_bf16_finish_more()
+                                      : detail::avx512_bf16_finish();
+  slope_ = leaky ? epilogue.first : 1.0f;
   clip_ = clip_range(epilogue);
 }
 
@@ -51,6 +55,10 @@ void BlockedOutput::finish(size_t sample, size_t pixel, size_t count, size_t col
             .residual = target_.residual_bf16 ? target_.residual_bf16 + tile.offset : nullptr,
             .low = clip_.clips ? clip_.low : -HUGE_VALF,
             .high = clip_.clips ? clip_.high : HUGE_VALF,
+            .slope = slope_,
+            .scale = epilogue.post ? epilogue.post_scale : 1.0f,
+            .shift = epilogue.post ? epilogue.post_shift : 0.0f,
+            .least = epilogue.post ? epilogue.post_low : -HUGE_VALF,
             .to = static_cast<uint16_t*>(target_.image) + tile.offset,
             .block = static_cast<ptrdiff_t>(block_)});
     return;

@@ -35,8 +35,9 @@ class BlockedOutput {
   Target target_;
   size_t block_, sample_, outputs_;
   bool local_;  // values pass through memory of the thread that finishes them
-  detail::FinishFunction quick_;
+  detail::FinishFunction quick_ = nullptr;
   ClipRange clip_;
+  float slope_ = 1.0f;  // of negative values
   TileKernel kernel_ = tile_kernel();
 };
 

@@ -124,7 +124,8 @@ struct Trial {
   }
 };
 
-void expect_near(const Trial& t, auto finish) {
+// `slope`: how much the epilogue enlarges errors.
+void expect_near(const Trial& t, double slope, auto finish) {
   const std::vector<float> y = t.result(ThreadPool::shared());
   const ConvShape& s = t.s;
   size_t at = 0;
@@ -135,7 +136,7 @@ void expect_near(const Trial& t, auto finish) {
           const Trial::Sum sum = t.exact(n, o, oy, ox);
           const double expected = finish(sum.value, at, o);
           const double allowed =
-              5.5 * sum.deviation + 1e-6 + (t.bf16 ? std::abs(expected) / 250 : 0);
+              5.5 * slope * sum.deviation + 1e-6 + (t.bf16 ? std::abs(expected) / 250 : 0);
           ASSERT_NEAR(y[at], expected, allowed)
               << s.in_channels << "->" << s.out_channels << " kernel " << s.kernel_height
               << " stride " << s.stride_height << " at " << n << "," << o << "," << oy << "," << ox;
@@ -168,7 +169,7 @@ TEST(ConvBytes, EveryShape) {
         Trial t(s, bf16 ? 0.0f : -1.0f);  // with and without a zero point
         t.bf16 = bf16;
         t.epilogue.activation = Activation::relu;
-        expect_near(t, [&](double sum, size_t at, size_t o) {
+        expect_near(t, 1.1, [&](double sum, size_t at, size_t o) {
           return std::max(sum + t.bias[o] + t.residual[at], 0.0);
         });
       }
@@ -184,13 +185,22 @@ TEST(ConvBytes, Activations) {
         t.has_residual = false;
         t.epilogue.activation = Activation::leaky_relu;
         t.epilogue.first = 0.25f;
-        expect_near(t, [&](double sum, size_t, size_t o) {
+        expect_near(t, 1.1, [&](double sum, size_t, size_t o) {
           const double v = sum + t.bias[o];
           return v < 0 ? 0.25 * v : v;
         });
+        t.epilogue.post = true;
+        t.epilogue.post_scale = 2.0f;
+        t.epilogue.post_shift = 0.5f;
+        t.epilogue.post_low = -1.5f;
+        expect_near(t, 2.0, [&](double sum, size_t, size_t o) {
+          const double v = sum + t.bias[o];
+          return std::max((v < 0 ? 0.25 * v : v) * 2 + 0.5, -1.5);
+        });
+        t.epilogue.post = false;
         t.epilogue.activation = Activation::silu;
         t.epilogue.first = 1.0f;
-        expect_near(t, [&](double sum, size_t, size_t o) {
+        expect_near(t, 1.1, [&](double sum, size_t, size_t o) {
           const double v = sum + t.bias[o];
           return v / (1 + std::exp(-v));
         });

@@ -211,8 +211,12 @@ HOLOGRAM_BF16 void narrow_silu_bf16(const float* from, size_t count, uint16_t* t
   }
 }
 
-template <bool kSilu>
+// more: a slope of negative values and what comes after the activation.
+enum class Finish { clip, silu, more };
+template <Finish kFinish>
 HOLOGRAM_BF16 void finish_bf16(const DirectRun& run) {
+  const __m512 slope = _mm512_set1_ps(run.slope), scale = _mm512_set1_ps(run.scale);
+  const __m512 shift = _mm512_set1_ps(run.shift), least = _mm512_set1_ps(run.least);
   const __m512 low = _mm512_set1_ps(run.low), high = _mm512_set1_ps(run.high);
   for (size_t j = 0; j < run.columns; j += 16) {
     const __m512 bias = run.bias ? _mm512_loadu_ps(run.bias + j) : _mm512_setzero_ps();
@@ -225,8 +229,13 @@ HOLOGRAM_BF16 void finish_bf16(const DirectRun& run) {
       __m512 x = _mm512_add_ps(_mm512_loadu_ps(from), bias);
       if (other)
         x = _mm512_add_ps(x, widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(other))));
-      if constexpr (kSilu) return coarse_silu(x);
-      return _mm512_max_ps(low, _mm512_min_ps(high, x));
+      if constexpr (kFinish == Finish::silu) return coarse_silu(x);
+      // A slope of at most 1: the larger of the two.
+      if constexpr (kFinish == Finish::more) x = _mm512_max_ps(_mm512_mul_ps(x, slope), x);
+      x = _mm512_max_ps(low, _mm512_min_ps(high, x));
+      if constexpr (kFinish == Finish::more)
+        x = _mm512_max_ps(least, _mm512_fmadd_ps(x, scale, shift));
+      return x;
     };
     size_t r = 0;
     for (; r + 2 <= run.rows; r += 2, sums += 2 * run.width, to += 32) {
@@ -274,10 +283,13 @@ InterleaveFunction avx512_bf16_interleave() {
   return __builtin_cpu_supports("avx512bf16") ? &interleave_bf16 : nullptr;
 }
 FinishFunction avx512_bf16_finish() {
-  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<false> : nullptr;
+  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<Finish::clip> : nullptr;
+}
+FinishFunction avx512_bf16_finish_more() {
+  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<Finish::more> : nullptr;
 }
 FinishFunction avx512_bf16_finish_silu() {
-  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<true> : nullptr;
+  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<Finish::silu> : nullptr;
 }
 NarrowFunction avx512_bf16_narrow_silu() {
   return __builtin_cpu_supports("avx512bf16") ? &narrow_silu_bf16 : nullptr;
@@ -298,6 +310,10 @@ SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }
 InterleaveFunction avx512_bf16_interleave() { return nullptr; }
 FinishFunction avx512_bf16_finish() { return nullptr; }
+FinishFunction avx512_bf16_finish_more() {
+  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<Finish::more> : nullptr;
+}
+FinishFunction avx512_bf16_finish_more() { return nullptr; }
 FinishFunction avx512_bf16_finish_silu() { return nullptr; }
 NarrowFunction avx512_bf16_narrow_silu() { return nullptr; }
 NarrowFunction avx512_bf16_narrow() { return nullptr; }
