@@ -164,6 +164,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     report.wide_steps = choice.wide;
     report.product_of = std::move(choice.product_of);
     report.same_grades = std::move(choice.same_grades);
+    report.kinds = std::move(choice.kinds);
     report.precision_note = describe(choice, options.precision);
     if (options.precision == Precision::bf16)
       if (const size_t images = narrow_images(graph, choice.wide_nodes))

@@ -110,20 +110,20 @@ class Search {
   // `good`: the first uniform attempt whose error is small enough.
   Result<Attempt> widen_some(size_t good) {
     if (good == 0) return choose_by_time(uniform_[0]);
-    std::vector<ProductGroup> groups;
+    std::vector<ProductGroup> groups = group_products(uniform_[0].report.kinds, kGroups);
     const double base = is_good(uniform_[good]) ? uniform_[good].error : 0;
-    const size_t count = std::min(products_, kGroups);
-    for (size_t g = 0; g < count; ++g) {
-      ProductGroup& group =
-          groups.emplace_back(ProductGroup{products_ * g / count, products_ * (g + 1) / count});
+    const auto set = [](std::vector<uint8_t>& grades, const ProductGroup& group, size_t grade) {
+      for (const size_t p : group.products) grades[p] = static_cast<uint8_t>(grade);
+    };
+    for (ProductGroup& group : groups) {
       for (size_t grade = 0; grade <= good; ++grade) {
         double time = 0;
-        for (size_t p = group.first; p < group.past; ++p) time += time_of(p, grade);
+        for (const size_t p : group.products) time += time_of(p, grade);
         group.time.push_back(time);
         double error = 0;
         if (grade != good) {
           std::vector<uint8_t> grades = uniform_[good].grades;
-          std::fill_n(grades.begin() + group.first, group.past - group.first, uint8_t(grade));
+          set(grades, group, grade);
           HOLOGRAM_TRY(error, error_at(std::move(grades)));
           // What it adds to that of the attempt without it.
           error = std::isnan(error) ? HUGE_VAL : error * error - base * base;
@@ -139,8 +139,7 @@ class Search {
       std::vector<uint8_t> grades(products_);
       const std::vector<uint8_t> chosen =
           cheapest_grades(groups, std::sqrt(guess * guess - base * base));
-      for (size_t g = 0; g < count; ++g)
-        std::fill_n(grades.begin() + groups[g].first, groups[g].past - groups[g].first, chosen[g]);
+      for (size_t g = 0; g < groups.size(); ++g) set(grades, groups[g], chosen[g]);
       if (grades == found.grades && turn != 0) {
         below = guess;
       } else {

@@ -36,9 +36,9 @@ struct Within {
 
 // The fastest archive found whose error is at most `limit`. Where the narrowest is not near enough,
 // products become wider by grades: the first at which all of them together are good is what the
-// others are compared with. Of 16 groups of neighbours it is measured what each saves and what it
-// adds to the error where it is narrower; and of each product, whether a wider grade is as fast.
-// Where that is not faster than f32 (models of small steps) it is f32 after all.
+// others are compared with. Of some 16 groups, neighbours of one kind, it is measured what each
+// saves and what it adds to the error where it is narrower; and of each product, whether a wider
+// grade is as fast. Where that is not faster than f32 (models of small steps) it is f32 after all.
 //
 // error_of is asked some 60 times at most. options.report, where not null, is of the archive that
 // is returned.

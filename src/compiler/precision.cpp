@@ -144,6 +144,15 @@ bool has_bytes(const Graph& graph, const Node& node) {
   return shape && dense::conv_bytes_supported(*shape) && dense::conv_bytes_pays(*shape);
 }
 
+std::string kind_of(const Node& node) {
+  std::string kind = node.op;
+  for (const char* name : {"k", "n"})
+    if (node.attributes.has(name)) kind += fmt::format(" {}", node.attributes.integer(name));
+  const auto shape = node.attributes.integers("weight_shape");
+  for (size_t i = 2; i < shape.size(); ++i) kind += fmt::format(" {}", shape[i]);
+  return kind;
+}
+
 struct Wish {
   Precision precision;
   const std::vector<uint8_t>& widened;
@@ -183,6 +192,7 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       choice.bytes += inner.bytes;
       choice.same_grades.insert(choice.same_grades.end(), inner.same_grades.begin(),
                                 inner.same_grades.end());
+      choice.kinds.insert(choice.kinds.end(), inner.kinds.begin(), inner.kinds.end());
       choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
     const bool product = node.domain == "hologram" && multiplies(node);
@@ -197,6 +207,7 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       grade = grade_at(step < wish.widened.size() ? wish.widened[step] : 0);
       wide = grade > Grade::part;
       if (grade != grade_at(0)) ++choice.widened;
+      choice.kinds.push_back(kind_of(node));
       auto& same = choice.same_grades.emplace_back(size_t{widest_grade(precision)} + 1);
       for (size_t i = same.size(); i-- > 0;) {
         const bool next = i + 1 < same.size() && grade_at(i) == grade_at(i + 1);

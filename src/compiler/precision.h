@@ -49,6 +49,7 @@ struct PrecisionChoice {
   size_t bytes = 0;    // steps by 8-bit integers
   // Of each step that could be narrow, of each of its grades: the widest that is no different.
   std::vector<std::vector<uint8_t>> same_grades;
+  std::vector<std::string> kinds;  // of each: steps of one kind are likely to err alike
   // Of nodes by name: which of the steps that could be narrow it is, or follows.
   std::map<std::string, size_t> product_of;
   std::vector<bool> wide_nodes;  // of the graph: those, and what follows up to the next product

@@ -255,7 +255,7 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
   // Images between them are bf16 all the same.
   EXPECT_EQ(
       bf16.note,
-      "bf16: 4 steps as bf16, 0 in f32; 3 of them 8-bit integers; 2 images between them as bf16");
+      "bf16: 3 steps as bf16, 1 in f32; 2 of them 8-bit integers; 1 images between them as bf16");
   EXPECT_LE(error(bf16.y, exact), 2e-2);
   EXPECT_NE(wider_bf16.note.find("; 1 of them 16-bit integers"), std::string::npos);
   EXPECT_LE(error(wider_bf16.y, exact), 1e-4);

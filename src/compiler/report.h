@@ -34,6 +34,7 @@ struct CompileReport {
   size_t narrow_steps = 0, wide_steps = 0;
   // Of each step that could be narrower, of each of its grades: the widest that is no different.
   std::vector<std::vector<uint8_t>> same_grades;
+  std::vector<std::string> kinds;  // of each: steps of one kind are likely to err alike
   // Of nodes by name: which of those that could be narrower, in their order, it is or follows.
   std::map<std::string, size_t> product_of;
   std::string precision_note;  // what was asked for and why the others stayed; empty for f32
