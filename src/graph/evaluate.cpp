@@ -61,8 +61,10 @@ Result<std::vector<kernels::Value>> evaluate_node(const Graph& graph, const Node
   std::vector<DType> types;
   for (ValueId id : node.outputs)
     types.push_back(id == kNoValue ? DType::f32 : graph.value(id).type.innermost_dtype());
+  std::vector<const kernels::Value*> operands;
+  for (const kernels::Value& input : inputs) operands.push_back(&input);
   HeapMemory memory;
-  kernels::KernelContext context(inputs, outputs, types, node.attributes, memory,
+  kernels::KernelContext context(operands, outputs, types, node.attributes, memory,
                                  ThreadPool::shared());
   HOLOGRAM_CHECK(kernels::run_kernel(*kernel, context));
   return outputs;

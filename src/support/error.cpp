@@ -44,10 +44,26 @@ std::string_view name_of(ErrorCode code) {
   return "unknown error";
 }
 
+Error::Error(ErrorCode code, std::string message)
+    : parts_(new Parts{code, std::move(message), {}}) {}
+
+Error Error::formatted(ErrorCode code, fmt::string_view format, fmt::format_args arguments) {
+  return Error(code, fmt::vformat(format, arguments));
+}
+
+Error::Error(const Error& other) : parts_(new Parts(*other.parts_)) {}
+
+void Error::destroy() { delete parts_; }
+
+Error& Error::add_context(std::string place) & {
+  parts_->context.push_back(std::move(place));
+  return *this;
+}
+
 std::string Error::to_string() const {
   std::string text;
-  for (const std::string& place : context_ | std::views::reverse) text += place + ": ";
-  return text + message_ + " [" + std::string(name_of(code_)) + "]";
+  for (const std::string& place : context() | std::views::reverse) text += place + ": ";
+  return text + message() + " [" + std::string(name_of(code())) + "]";
 }
 
 }  // namespace hologram

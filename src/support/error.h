@@ -37,23 +37,33 @@ enum class ErrorCode {
 std::string_view name_of(ErrorCode code);
 constexpr bool is_user_error(ErrorCode code) { return code != ErrorCode::internal; }
 
+// One pointer: most results are good ones, and what returns a Result carries this with it. One that
+// was moved from may only be destroyed or assigned to.
 class Error {
  public:
-  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
-
-  ErrorCode code() const { return code_; }
-  // What went wrong, without the places.
-  const std::string& message() const { return message_; }
-  // The places it passed through, innermost first: "node 'conv1'", "model.onnx".
-  const std::vector<std::string>& context() const { return context_; }
-
-  // Adds the next place outwards.
-  Error& add_context(std::string place) & {
-    context_.push_back(std::move(place));
+  [[gnu::cold]] Error(ErrorCode code, std::string message);
+  [[gnu::cold]] static Error formatted(ErrorCode code, fmt::string_view format,
+                                       fmt::format_args arguments);
+  [[gnu::cold]] Error(const Error& other);
+  Error(Error&& other) noexcept : parts_(std::exchange(other.parts_, nullptr)) {}
+  Error& operator=(Error other) noexcept {
+    std::swap(parts_, other.parts_);
     return *this;
   }
+  ~Error() {
+    if (parts_) destroy();
+  }
+
+  ErrorCode code() const { return parts_->code; }
+  // What went wrong, without the places.
+  const std::string& message() const { return parts_->message; }
+  // The places it passed through, innermost first: "node 'conv1'", "model.onnx".
+  const std::vector<std::string>& context() const { return parts_->context; }
+
+  // Adds the next place outwards.
+  [[gnu::cold]] Error& add_context(std::string place) &;
   Error&& with_context(std::string place) && {
-    context_.push_back(std::move(place));
+    add_context(std::move(place));
     return std::move(*this);
   }
 
@@ -61,9 +71,14 @@ class Error {
   std::string to_string() const;
 
  private:
-  ErrorCode code_;
-  std::string message_;
-  std::vector<std::string> context_;
+  struct Parts {
+    ErrorCode code;
+    std::string message;
+    std::vector<std::string> context;
+  };
+  [[gnu::cold]] void destroy();
+
+  Parts* parts_;
 };
 
 }  // namespace hologram

@@ -17,7 +17,7 @@ using Status = Result<void>;
 template <typename... Args>
 [[nodiscard]] std::unexpected<Error> fail(ErrorCode code, fmt::format_string<Args...> format,
                                           Args&&... args) {
-  return std::unexpected(Error(code, fmt::format(format, std::forward<Args>(args)...)));
+  return std::unexpected(Error::formatted(code, format, fmt::make_format_args(args...)));
 }
 
 // return fail(std::move(error), "node 'conv1'");   adds a place and passes the error on

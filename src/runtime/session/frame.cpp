@@ -49,60 +49,6 @@ Result<std::byte*> Scratch::take(size_t bytes) {
 
 void Scratch::reset() { current_ = used_ = taken_ = 0; }
 
-namespace {
-
-class StepMemory : public kernels::KernelMemory {
- public:
-  StepMemory(Frame& frame, const LoadedStep& step, Scratch& scratch)
-      : frame_(frame), step_(step), scratch_(scratch) {}
-  Result<Tensor> output(size_t index, DType dtype, const Dims& dims) override {
-    return frame_.allocate(step_.outputs[index], dtype, dims);
-  }
-  Result<std::byte*> scratch(size_t bytes) override { return scratch_.take(bytes); }
-  std::shared_ptr<std::vector<Value>> sequence() override { return frame_.sequences().list(); }
-  Result<Tensor> element(DType dtype, const Dims& dims) override {
-    return frame_.sequences().take(dtype, dims);
-  }
-
- private:
-  Frame& frame_;
-  const LoadedStep& step_;
-  Scratch& scratch_;
-};
-
-// The first touch of a page clears it. All threads do it here at once; within a step one would do
-// it and the others wait.
-void bring_in(std::span<std::byte> memory, ThreadPool& threads) {
-#ifdef MADV_POPULATE_WRITE
-  constexpr size_t kPiece = 2 << 20, kPage = 4096;  // a huge page; the least there is
-  if (memory.size() < kPiece / 2) return;
-  const auto address = reinterpret_cast<uintptr_t>(memory.data());
-  const size_t skip = align_up(address, kPage) - address;
-  const size_t size = (memory.size() - skip) / kPage * kPage;
-  threads.parallel_for((size + kPiece - 1) / kPiece, 1, [&](size_t begin, size_t end) {
-    // Advice: where it fails the pages come in when they are written.
-    (void)madvise(memory.data() + skip + begin * kPiece,
-                  std::min(end * kPiece, size) - begin * kPiece, MADV_POPULATE_WRITE);
-  });
-#else
-  (void)memory, (void)threads;
-#endif
-}
-
-// An input left out; also where a hostile plan leaves out one that the kernel needs, so it is empty
-// and has memory.
-const Value& left_out() {
-  alignas(kAlignment) static std::byte zeros[256];
-  static const Value value = [] {
-    Value empty;
-    empty.tensor = Tensor{DType::f32, {0}, zeros};
-    return empty;
-  }();
-  return value;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Frame>> Frame::create(const LoadedPlan& plan) {
   auto frame = std::make_unique<Frame>();
   frame->plan_ = &plan;
@@ -142,9 +88,27 @@ Status Frame::bind(const Binding& binding) {
   return {};
 }
 
+void Frame::bring_in(ThreadPool& threads) {
+  arena_is_fresh_ = false;
+#ifdef MADV_POPULATE_WRITE
+  constexpr size_t kPiece = 2 << 20, kPage = 4096;  // a huge page; the least there is
+  if (arena_.size() < kPiece / 2) return;
+  const auto address = reinterpret_cast<uintptr_t>(arena_.data());
+  const size_t skip = align_up(address, kPage) - address;
+  const size_t size = (arena_.size() - skip) / kPage * kPage;
+  threads.parallel_for((size + kPiece - 1) / kPiece, 1, [&](size_t begin, size_t end) {
+    // Advice: where it fails the pages come in when they are written.
+    (void)madvise(arena_.data() + skip + begin * kPiece,
+                  std::min(end * kPiece, size) - begin * kPiece, MADV_POPULATE_WRITE);
+  });
+#else
+  (void)threads;
+#endif
+}
+
 void Frame::clear() {
   given_ = {};
-  has_run_ = false;
+  has_run_ = in_use_ = false;
   for (size_t id = 0; id < values_.size(); ++id)
     if ((values_[id].tensor.owner || values_[id].sequence) &&
         plan_->values[id].storage != archive::Storage::constant)
@@ -155,53 +119,8 @@ void Frame::clear() {
   for (std::unique_ptr<ControlState>& control : controls_)
     if (control) control->clear();
   for (std::unique_ptr<Frame>& child : children_)
-    if (child) child->clear();
+    if (child && child->in_use_) child->clear();
   sequences_.clear();
-}
-
-Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
-  const LoadedValue& value = plan_->values[id];
-  if (dtype == DType::string) {
-    std::shared_ptr<std::vector<std::string>>& list = strings_[id];
-    values_[id] = Value();  // its own claim on the list ends here
-    if (!list || list.use_count() > 1) list = std::make_shared<std::vector<std::string>>();
-    return empty_strings(list, dims);
-  }
-  Tensor tensor{dtype, dims};
-  const uint64_t bytes = tensor.bytes();
-  if (value.storage == archive::Storage::view) {
-    const Value& source = values_[value.source];
-    if (source.is_tensor() && source.tensor.dtype != DType::string &&
-        source.tensor.bytes() == bytes) {
-      tensor.data = source.tensor.data;
-      tensor.owner = source.tensor.owner;
-      return tensor;
-    }
-  }
-  if (value.output >= 0 && !given_.empty()) {
-    const Tensor& given = given_[value.output];
-    if (given.data && given.dtype != DType::string && given.bytes() == bytes) {
-      tensor.data = given.data;
-      return tensor;
-    }
-  }
-  if (value.storage == archive::Storage::arena) {
-    const Place& place = layout_->places[id];
-    if (place.size == bytes) {
-      tensor.data = bytes > 0 ? arena_.data() + place.offset : kernels::no_elements();
-      return tensor;
-    }
-    if (plan_->layout < 0)
-      return fail(ErrorCode::internal,
-                  "a result of shape {} ({} bytes) where {} bytes were planned", dims.to_string(),
-                  bytes, place.size);
-    // A name in the model means two numbers: memory of its own serves as well.
-  }
-  values_[id] = Value();  // its own claim on the block ends here
-  HOLOGRAM_TRY(const std::shared_ptr<AlignedBytes> block, pooled(id, bytes));
-  tensor.data = block->data();
-  tensor.owner = block;
-  return tensor;
 }
 
 Result<std::shared_ptr<AlignedBytes>> Frame::pooled(uint32_t id, uint64_t bytes) {
@@ -234,39 +153,6 @@ ControlState& Frame::control(const LoadedStep& step) {
   return *control;
 }
 
-Result<Frame*> Frame::child(const LoadedStep& step, size_t index) {
-  std::unique_ptr<Frame>& child = children_[step.first_frame + index];
-  const LoadedSubplan& sub = step.subplans[index];
-  if (!child) {
-    HOLOGRAM_TRY(child, create(*sub.plan));
-  }
-  if (weights_) child->use(weights_);
-  HOLOGRAM_CHECK(child->bind(*binding_));
-  for (size_t i = 0; i < sub.outer.size(); ++i)
-    child->values_[sub.inner[i]] = values_[sub.outer[i]];
-  return child.get();
-}
-
-Status Frame::run_program(const LoadedStep& step, RunContext& context) {
-  Dims dims;
-  operands_.clear();
-  for (uint32_t id : step.inputs) {
-    operands_.push_back(values_[id].tensor);
-    HOLOGRAM_TRY(dims, kernels::broadcast_dims(dims, values_[id].tensor.dims));
-  }
-  HOLOGRAM_CHECK(kernels::check_dims(dims));
-  const size_t inputs = operands_.size();
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    HOLOGRAM_TRY(Tensor out, allocate(step.outputs[i], step.output_types[i], dims));
-    values_[step.outputs[i]] = Value(out);
-    operands_.push_back(std::move(out));
-  }
-  const std::span<const Tensor> all(operands_);
-  Status status = step.program->run(all.first(inputs), all.subspan(inputs), dims, *context.threads);
-  operands_.clear();  // their claims on the blocks of values end here
-  return status;
-}
-
 // The attributes of a random step in a turn of a loop after the first: another seed, made of the
 // step's and the turn.
 const kernels::Attributes& Frame::reseeded(const LoadedStep& step, uint64_t turn) {
@@ -279,29 +165,6 @@ const kernels::Attributes& Frame::reseeded(const LoadedStep& step, uint64_t turn
   const uint64_t mixed = hash64(std::as_bytes(std::span(&given, 1)), turn);
   attributes.set("seed", static_cast<double>(static_cast<uint32_t>(mixed)));
   return attributes;
-}
-
-Status Frame::run_kernel(const LoadedStep& step, RunContext& context) {
-  inputs_.clear();
-  for (uint32_t id : step.inputs) inputs_.push_back(id == kNoValue ? left_out() : values_[id]);
-  outputs_.assign(step.outputs.size(), Value());
-  StepMemory memory(*this, step, context.scratch);
-  for (uint32_t id : step.outputs)
-    if (values_[id].sequence) values_[id] = Value();  // its claim on the list ends here
-  const bool other_seed = step.random && context.turn != 0;
-  kernels::KernelContext kernel(inputs_, outputs_, step.output_types,
-                                other_seed ? reseeded(step, context.turn) : step.attributes, memory,
-                                *context.threads);
-  Status status = kernels::run_kernel(*step.kernel, kernel);
-  context.scratch.reset();
-  HOLOGRAM_CHECK(std::move(status));
-  for (size_t i = 0; i < step.outputs.size(); ++i) {
-    if (!outputs_[i].is_tensor() && plan_->values[step.outputs[i]].type.is_tensor())
-      return fail(ErrorCode::corrupt, "result {} was not made", i);
-    values_[step.outputs[i]] = std::move(outputs_[i]);
-  }
-  inputs_.clear();
-  return {};
 }
 
 Status Frame::verify(Ids ids, const RunContext& context, archive::Reading reading) const {
@@ -354,12 +217,6 @@ void Frame::let_go(const LoadedStep& step, RunContext& context) const {
   }
 }
 
-Status Frame::run_step(const LoadedStep& step, RunContext& context) {
-  if (step.program) return run_program(step, context);
-  if (step.kernel) return run_kernel(step, context);
-  return run_control(*this, step, context);
-}
-
 Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
   Profile& profile = *context.profile;
   const auto [place, fresh] = profile.places.emplace(&step, profile.times.size());
@@ -377,27 +234,6 @@ Status Frame::run_timed(const LoadedStep& step, RunContext& context) {
   profile.times[at].milliseconds += own;
   ++profile.times[at].runs;
   return status;
-}
-
-Status Frame::run(RunContext& context) {
-  if (std::exchange(arena_is_fresh_, false)) bring_in(arena_.bytes(), *context.threads);
-  // In a turn after the first, the claims of the last turn's values end here: their memory serves
-  // for this one's.
-  if (std::exchange(has_run_, true))
-    for (const LoadedStep& step : plan_->steps)
-      for (uint32_t id : step.outputs)
-        if (values_[id].tensor.owner || values_[id].sequence) values_[id] = Value();
-  for (const LoadedStep& step : plan_->steps) {
-    HOLOGRAM_CHECK(context.count_step());
-    Status status = context.profile      ? run_timed(step, context)
-                    : context.unverified ? run_checking(step, context)
-                                         : run_step(step, context);
-    if (!status)
-      return fail(std::move(status).error(), fmt::format("step '{}' ({})", step.name, step.label));
-    if (context.window.is_open()) let_go(step, context);
-    for (uint32_t id : step.release) values_[id] = Value();
-  }
-  return context.unverified ? verify(plan_->outputs, context, archive::Reading::whole) : Status();
 }
 
 }  // namespace hologram::runtime

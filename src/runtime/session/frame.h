@@ -103,6 +103,9 @@ class Frame {
   Result<Frame*> child(const LoadedStep& step, size_t index);
 
  private:
+  // The first touch of a page clears it. All threads do it for the arena at once; within a step one
+  // would do it and the others wait.
+  void bring_in(ThreadPool& threads);
   // The constants among these values are as they were written.
   Status verify(Ids ids, const RunContext& context, archive::Reading reading) const;
   // The step has read its constants: the large ones leave memory.
@@ -119,6 +122,7 @@ class Frame {
   const LoadedPlan* plan_ = nullptr;
   std::shared_ptr<const WeightSet> weights_;
   bool has_run_ = false;  // since the last clear()
+  bool in_use_ = false;   // of a subplan: has been given values since then
   const Binding* binding_ = nullptr;
   const Layout* layout_ = nullptr;
   std::span<const kernels::Tensor> given_;
@@ -133,7 +137,8 @@ class Frame {
   BlockPool sequences_;
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<std::unique_ptr<ControlState>> controls_;  // at a step's first frame
-  std::vector<kernels::Value> inputs_, outputs_;         // of the step that runs
+  std::vector<const kernels::Value*> inputs_;            // of the step that runs
+  std::vector<kernels::Value> outputs_;                  // likewise
   std::vector<kernels::Tensor> operands_;
   std::map<const LoadedStep*, kernels::Attributes> reseeded_;  // of random steps in later turns
 };

@@ -1,6 +1,7 @@
 // Attribute: a named constant of a node, as the model gives it and as a kernel reads it.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,48 +25,71 @@ struct Attribute {
   Tensor tensor;
 };
 
+// The name of an attribute that is asked for. What is known of a literal (its length, and a number
+// to tell names apart by) is worked out when it is compiled, also where that is for size.
+class AttributeName {
+ public:
+  template <size_t N>
+  consteval AttributeName(const char (&literal)[N])
+      : text_(literal, N - 1), number_(number_of(text_)) {}
+  template <typename T>
+  requires(std::convertible_to<const T&, std::string_view> && !std::is_array_v<T>)
+      AttributeName(const T& text)
+      : text_(text), number_(number_of(text_)) {}
+
+  std::string_view text() const { return text_; }
+  uint32_t number() const { return number_; }
+
+ private:
+  static constexpr uint32_t number_of(std::string_view text) {
+    uint32_t number = 2166136261u;
+    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 16777619u;
+    return number;
+  }
+
+  std::string_view text_;
+  uint32_t number_;
+};
+
 // Attributes of one node, in no particular order; few, so looked up by walking them.
 class Attributes {
  public:
-  const Attribute* find(std::string_view name) const {
-    for (const Attribute& attribute : list_)
-      if (attribute.name == name) return &attribute;
-    return nullptr;
-  }
-  bool has(std::string_view name) const { return find(name) != nullptr; }
+  const Attribute* find(AttributeName name) const;
+  bool has(AttributeName name) const { return find(name) != nullptr; }
 
-  int64_t integer(std::string_view name, int64_t fallback = 0) const {
+  int64_t integer(AttributeName name, int64_t fallback = 0) const {
     const Attribute* a = find(name);
     return a && a->kind == Attribute::Kind::integer ? a->integer : fallback;
   }
-  double number(std::string_view name, double fallback = 0) const {
+  double number(AttributeName name, double fallback = 0) const {
     const Attribute* a = find(name);
     return a && a->kind == Attribute::Kind::number ? a->number : fallback;
   }
-  std::string_view text(std::string_view name, std::string_view fallback = "") const {
+  std::string_view text(AttributeName name, std::string_view fallback = {}) const {
     const Attribute* a = find(name);
     return a && a->kind == Attribute::Kind::text ? std::string_view(a->text) : fallback;
   }
   // Empty when absent.
-  std::span<const int64_t> integers(std::string_view name) const {
+  std::span<const int64_t> integers(AttributeName name) const {
     const Attribute* a = find(name);
     return a ? std::span<const int64_t>(a->integers) : std::span<const int64_t>();
   }
-  std::span<const float> numbers(std::string_view name) const {
+  std::span<const float> numbers(AttributeName name) const {
     const Attribute* a = find(name);
     return a ? std::span<const float>(a->numbers) : std::span<const float>();
   }
-  std::span<const std::string> texts(std::string_view name) const {
+  std::span<const std::string> texts(AttributeName name) const {
     const Attribute* a = find(name);
     return a ? std::span<const std::string>(a->texts) : std::span<const std::string>();
   }
-  const Tensor* tensor(std::string_view name) const {
+  const Tensor* tensor(AttributeName name) const {
     const Attribute* a = find(name);
     return a && a->kind == Attribute::Kind::tensor ? &a->tensor : nullptr;
   }
 
   Attribute& put(Attribute attribute) {
     erase(attribute.name);
+    numbers_.push_back(AttributeName(attribute.name).number());
     return list_.emplace_back(std::move(attribute));
   }
   void set(std::string name, int64_t value) {
@@ -89,15 +113,14 @@ class Attributes {
   void set(std::string name, Tensor value) {
     put({.name = std::move(name), .kind = Attribute::Kind::tensor, .tensor = std::move(value)});
   }
-  void erase(std::string_view name) {
-    std::erase_if(list_, [&](const Attribute& a) { return a.name == name; });
-  }
+  void erase(AttributeName name);
   size_t size() const { return list_.size(); }
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
 
  private:
   std::vector<Attribute> list_;
+  std::vector<uint32_t> numbers_;  // of their names
 };
 
 }  // namespace hologram::kernels

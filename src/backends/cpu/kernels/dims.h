@@ -20,11 +20,18 @@ inline constexpr uint64_t kMostWithoutElements = uint64_t{1} << 28;
 
 class Dims {
  public:
-  Dims() = default;  // a scalar
+  Dims() { clear_few(); }  // a scalar
   Dims(std::initializer_list<int64_t> dims) : Dims(std::span(dims.begin(), dims.size())) {}
   // More than kMaxRank dimensions are cut off; readers of models and archives refuse them first.
-  explicit Dims(std::span<const int64_t> dims) : rank_(std::min(dims.size(), kMaxRank)) {
-    std::copy_n(dims.begin(), rank_, dims_);
+  explicit Dims(std::span<const int64_t> dims) : Dims() {
+    rank_ = std::min(dims.size(), kMaxRank);
+    for (size_t axis = 0; axis < rank_; ++axis) dims_[axis] = dims[axis];
+  }
+  // A run of a small model copies hundreds of these: what no axis uses stays where it is.
+  Dims(const Dims& other) { copy(other); }
+  Dims& operator=(const Dims& other) {
+    copy(other);
+    return *this;
   }
   static Dims filled(size_t rank, int64_t value) {
     Dims dims;
@@ -103,8 +110,20 @@ class Dims {
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
   }
 
-  int64_t dims_[kMaxRank] = {};
+  // The first few are copied whether they are used or not: that takes no loop.
+  static constexpr size_t kFew = 4;
+  void clear_few() {
+    for (size_t axis = 0; axis < kFew; ++axis) dims_[axis] = 0;
+  }
+  void copy(const Dims& other) {
+    rank_ = other.rank_;
+    for (size_t axis = 0; axis < kFew; ++axis) dims_[axis] = other.dims_[axis];
+    if (rank_ > kFew) [[unlikely]]
+      for (size_t axis = kFew; axis < rank_; ++axis) dims_[axis] = other.dims_[axis];
+  }
+
   size_t rank_ = 0;
+  int64_t dims_[kMaxRank];
 };
 
 }  // namespace hologram::kernels

@@ -1,11 +1,7 @@
 #include "backends/cpu/kernels/kernel.h"
 
-#include <array>
-#include <cstring>
-
 #include "backends/cpu/kernels/arena.h"
-#include "backends/cpu/kernels/convert.h"
-#include "backends/cpu/kernels/converted_memory.h"
+#include "backends/cpu/kernels/widened.h"
 
 namespace hologram::kernels {
 
@@ -16,7 +12,7 @@ Result<size_t> normalise_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + limit : axis);
 }
 
-Result<size_t> KernelContext::axis(std::string_view name, int64_t fallback, size_t rank) const {
+Result<size_t> KernelContext::axis(AttributeName name, int64_t fallback, size_t rank) const {
   return normalise_axis(integer(name, fallback), rank);
 }
 
@@ -77,54 +73,10 @@ Status KernelContext::reshape_output(size_t index, const Tensor& input, const Di
   return {};
 }
 
-namespace {
-
-constexpr size_t kMaxOperands = 32;
-
-bool is_half(DType type) { return type == DType::f16 || type == DType::bf16; }
-
-Status run_widened(const Kernel& kernel, KernelContext& context) {
-  std::array<Value, kMaxOperands> inputs, outputs;
-  std::array<DType, kMaxOperands> types;
-  if (context.input_count() > kMaxOperands || context.output_count() > kMaxOperands)
-    return fail(ErrorCode::unsupported, "more than {} half-precision operands", kMaxOperands);
-  for (size_t i = 0; i < context.input_count(); ++i) {
-    inputs[i] = context.input_value(i);
-    if (!inputs[i].is_tensor() || !is_half(inputs[i].tensor.dtype)) continue;
-    const Tensor& narrow = context.input(i);
-    Tensor wide{DType::f32, narrow.dims};
-    HOLOGRAM_TRY(wide.data, context.memory().scratch(wide.bytes()));
-    convert_half_to_float(narrow, wide);
-    inputs[i] = Value(std::move(wide));
-  }
-  for (size_t i = 0; i < context.output_count(); ++i)
-    types[i] = is_half(context.output_type(i)) ? DType::f32 : context.output_type(i);
-  ConvertedMemory memory(context);
-  KernelContext inner(
-      {inputs.data(), context.input_count()}, {outputs.data(), context.output_count()},
-      {types.data(), context.output_count()}, context.attributes(), memory, context.threads());
-  HOLOGRAM_CHECK(kernel.run(inner));
-  for (size_t i = 0; i < context.output_count(); ++i) {
-    if (!is_half(context.output_type(i)) || !outputs[i].is_tensor()) continue;
-    HOLOGRAM_TRY(Tensor narrow, context.output(i, outputs[i].tensor.dims));
-    convert_float_to_half(outputs[i].tensor, narrow);
-  }
-  return {};
-}
-
-}  // namespace
-
 Status run_kernel(const Kernel& kernel, KernelContext& context) {
   const Arena arena(context.memory());
-  if (kernel.widen_half) {
-    bool half = false;
-    for (size_t i = 0; i < context.input_count(); ++i)
-      half |= context.has_input(i) && context.input_value(i).is_tensor() &&
-              is_half(context.input(i).dtype);
-    for (size_t i = 0; i < context.output_count(); ++i) half |= is_half(context.output_type(i));
-    if (half) return run_widened(kernel, context);
-  }
-  return kernel.run(context);
+  return kernel.widen_half && has_halves(context) ? run_widened(kernel, context)
+                                                  : kernel.run(context);
 }
 
 }  // namespace hologram::kernels

@@ -41,7 +41,7 @@ class KernelMemory {
 
 class KernelContext {
  public:
-  KernelContext(std::span<const Value> inputs, std::span<Value> outputs,
+  KernelContext(std::span<const Value* const> inputs, std::span<Value> outputs,
                 std::span<const DType> output_types, const Attributes& attributes,
                 KernelMemory& memory, ThreadPool& threads)
       : inputs_(inputs),
@@ -55,11 +55,11 @@ class KernelContext {
   size_t output_count() const { return output_types_.size(); }
   // False for an optional input left out.
   bool has_input(size_t index) const {
-    return index < inputs_.size() && inputs_[index].kind != Value::Kind::none;
+    return index < inputs_.size() && inputs_[index]->kind != Value::Kind::none;
   }
   // The tensor at `index`; only where has_input() or the operator table requires the input.
-  const Tensor& input(size_t index) const { return inputs_[index].tensor; }
-  const Value& input_value(size_t index) const { return inputs_[index]; }
+  const Tensor& input(size_t index) const { return inputs_[index]->tensor; }
+  const Value& input_value(size_t index) const { return *inputs_[index]; }
   // The integers of a small i32 or i64 tensor (axes, shapes, repeats); empty when absent.
   Result<Dims> input_integers(size_t index) const;
 
@@ -81,21 +81,19 @@ class KernelContext {
   Status reshape_output(size_t index, const Tensor& input, const Dims& dims);
 
   const Attributes& attributes() const { return attributes_; }
-  int64_t integer(std::string_view name, int64_t fallback = 0) const {
+  int64_t integer(AttributeName name, int64_t fallback = 0) const {
     return attributes_.integer(name, fallback);
   }
-  double number(std::string_view name, double fallback = 0) const {
+  double number(AttributeName name, double fallback = 0) const {
     return attributes_.number(name, fallback);
   }
-  std::string_view text(std::string_view name, std::string_view fallback = "") const {
+  std::string_view text(AttributeName name, std::string_view fallback = {}) const {
     return attributes_.text(name, fallback);
   }
-  std::span<const int64_t> integers(std::string_view name) const {
-    return attributes_.integers(name);
-  }
+  std::span<const int64_t> integers(AttributeName name) const { return attributes_.integers(name); }
   // The attribute `name` as an axis of a tensor of `rank` dimensions, negative counting from the
   // end; out_of_range otherwise.
-  Result<size_t> axis(std::string_view name, int64_t fallback, size_t rank) const;
+  Result<size_t> axis(AttributeName name, int64_t fallback, size_t rank) const;
 
   // Typed scratch memory, uninitialised, valid until the kernel returns.
   template <typename T>
@@ -110,7 +108,7 @@ class KernelContext {
   KernelMemory& memory() const { return memory_; }
 
  private:
-  std::span<const Value> inputs_;
+  std::span<const Value* const> inputs_;
   std::span<Value> outputs_;
   std::span<const DType> output_types_;
   const Attributes& attributes_;

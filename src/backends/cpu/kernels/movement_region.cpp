@@ -29,6 +29,10 @@ int64_t source_of(const Placement& p, Fill fill, int64_t o) {
     }
     case Fill::reflect: {
       if (length == 1) return p.first;
+      // Once is what models do, and needs no division.
+      if (const int64_t j = 2 * (i < p.first ? p.first : p.last - 1) - i;
+          j >= p.first && j < p.last)
+        return j;
       const int64_t period = 2 * (length - 1);
       int64_t k = (i - p.first) % period;
       if (k < 0) k += period;
@@ -49,21 +53,25 @@ Status place(KernelContext& c, const Tensor& in, const Tensor& out,
     *out.as<T>() = *in.as<T>();
     return {};
   }
-  // The source of every index of every axis.
+  // The source of every index of every axis; of the last only where it is filled.
   int64_t entries = 0;
   for (int64_t dim : out.dims) entries += dim;
   HOLOGRAM_TRY(auto map, c.scratch<int64_t>(entries));
   const int64_t* source[kMaxRank];
-  for (int64_t axis = 0, at = 0; axis < static_cast<int64_t>(rank); at += out.dims[axis++]) {
-    source[axis] = map.data() + at;
-    for (int64_t o = 0; o < out.dims[axis]; ++o) map[at + o] = source_of(places[axis], fill, o);
-  }
   const Dims strides = in.dims.strides();
   const size_t last = rank - 1;
   const Placement& row = places[last];
   const int64_t run = out.dims[last], rows = total / run;
   const int64_t begin_inside = std::clamp(row.before + row.first, int64_t{0}, run);
   const int64_t end_inside = std::clamp(row.before + row.last, begin_inside, run);
+  int64_t* at = map.data();
+  for (size_t axis = 0; axis < rank; at += out.dims[axis++]) {
+    source[axis] = at;
+    for (int64_t o = 0; o < out.dims[axis]; ++o) {
+      if (axis == last && o == begin_inside) o = end_inside;
+      if (o < out.dims[axis]) at[o] = source_of(places[axis], fill, o);
+    }
+  }
   const int64_t grain = std::max<int64_t>(1, 16 * 1024 / run);
   c.threads().parallel_for(rows, grain, [&](size_t begin, size_t end) {
     for (size_t at = begin; at < end; ++at) {
@@ -83,7 +91,7 @@ Status place(KernelContext& c, const Tensor& in, const Tensor& out,
       const int64_t* of = source[last];
       for (int64_t i = 0; i < begin_inside; ++i) to[i] = of[i] < 0 ? value : from[of[i]];
       if (end_inside > begin_inside)
-        std::copy_n(from + of[begin_inside], end_inside - begin_inside, to + begin_inside);
+        std::copy_n(from + begin_inside - row.before, end_inside - begin_inside, to + begin_inside);
       for (int64_t i = end_inside; i < run; ++i) to[i] = of[i] < 0 ? value : from[of[i]];
     }
   });

@@ -47,14 +47,32 @@ struct Pointwise::Operand {
   std::byte* block(int64_t position, int64_t count, std::byte* buffer) const {
     if (kind == dense) return data + position * size;
     if (kind == scalar) {
-      if (size == 1)
-        std::memset(buffer, std::to_integer<int>(*data), count);
-      else
-        for (int64_t i = 0; i < count; ++i) std::memcpy(buffer + i * size, data, size);
+      repeat(data, count, buffer);
       return buffer;
     }
     gather(position, count, buffer);
     return buffer;
+  }
+
+  // Each size by itself: a copy of a size that is not known is a call an element.
+  void repeat(const std::byte* element, int64_t count, std::byte* buffer) const {
+    switch (size) {
+      case 1:
+        return fill<uint8_t>(element, count, buffer);
+      case 2:
+        return fill<uint16_t>(element, count, buffer);
+      case 4:
+        return fill<uint32_t>(element, count, buffer);
+      default:
+        return fill<uint64_t>(element, count, buffer);
+    }
+  }
+  template <typename T>
+  static void fill(const std::byte* element, int64_t count, std::byte* buffer) {
+    T value;
+    std::memcpy(&value, element, sizeof value);
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(buffer + i * sizeof value, &value, sizeof value);
   }
 
   void gather(int64_t position, int64_t count, std::byte* buffer) const {
@@ -72,7 +90,7 @@ struct Pointwise::Operand {
       if (strides[last] == 1)
         std::memcpy(buffer, from, run * size);
       else
-        for (int64_t i = 0; i < run; ++i) std::memcpy(buffer + i * size, from, size);
+        repeat(from, run, buffer);
       buffer += run * size;
       count -= run;
       offset -= index[last] * strides[last];

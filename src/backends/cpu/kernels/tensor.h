@@ -70,7 +70,7 @@ struct Value {
   Tensor tensor;
   std::shared_ptr<const std::vector<Value>> sequence;
 
-  Value() = default;
+  Value() {}  // and not the compiler's, which would clear what is set anyway
   Value(Tensor t) : kind(Kind::tensor), tensor(std::move(t)) {}
   explicit Value(std::vector<Value> elements)
       : kind(Kind::sequence),

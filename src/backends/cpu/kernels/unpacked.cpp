@@ -32,16 +32,18 @@ Status run_unpacked(KernelFunction kernel, KernelContext& context) {
   for (size_t i = 0; i < output_count; ++i) any |= is_packed(context.output_type(i));
   if (!any) return kernel(context);
 
-  Few<Value> inputs(input_count), outputs(output_count);
+  Few<Value> whole(input_count), outputs(output_count);
+  Few<const Value*> inputs(input_count);
   Few<DType> types(output_count);
   for (size_t i = 0; i < input_count; ++i) {
-    inputs[i] = context.input_value(i);
-    if (!inputs[i].is_tensor() || !is_packed(inputs[i].tensor.dtype)) continue;
+    inputs[i] = &context.input_value(i);
+    if (!inputs[i]->is_tensor() || !is_packed(inputs[i]->tensor.dtype)) continue;
     const Tensor& packed = context.input(i);
     Tensor bytes{DType::u8, packed.dims};
     HOLOGRAM_TRY(bytes.data, context.memory().scratch(bytes.bytes()));
     unpack_sub_byte(packed.dtype, packed.data, packed.count(), bytes.as<uint8_t>());
-    inputs[i] = Value(std::move(bytes));
+    whole[i] = Value(std::move(bytes));
+    inputs[i] = &whole[i];
   }
   for (size_t i = 0; i < output_count; ++i)
     types[i] = is_packed(context.output_type(i)) ? DType::u8 : context.output_type(i);
