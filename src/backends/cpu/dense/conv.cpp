@@ -54,6 +54,17 @@ struct OutputForm {
   }
 };
 
+// The positions of a kernel along one axis that meet the image for some pixel of the output. Those
+// around them meet its margin alone, as most of a kernel does on an image of one pixel.
+struct Reach {
+  size_t first, last;
+  Reach(size_t in, size_t out, size_t kernel, size_t stride, size_t pad, size_t dilation)
+      : first(0), last(kernel) {
+    while (first + 1 < last && (out - 1) * stride + first * dilation < pad) ++first;
+    while (first + 1 < last && (last - 1) * dilation >= in + pad) --last;
+  }
+};
+
 class PhaseRun {
  public:
   PhaseRun(const ConvPlan& plan, const Conv& conv, const Epilogue& epilogue, const float* start,
@@ -70,6 +81,7 @@ class PhaseRun {
         columns_(phase_.columns, kernel_.rows) {
     size_t count = 0;
     plan.for_each_tap(index, [&](const ConvPlan::Tap& tap) { taps[count++] = tap.offset; });
+    if (!plan.transposed && phase_.rows * phase_.columns != 0) skip_margins(plan.shape);
     // Where rows follow each other without a gap on both sides they are one long row.
     if (plan.in_step_y * plan.width == phase_.columns * plan.in_step_x &&
         plan.out_step_y * plan.shape.out_width == phase_.columns * plan.out_step_x) {
@@ -109,6 +121,18 @@ class PhaseRun {
   }
 
  private:
+  // Rows of taps, or the taps of a kernel that is one row, which would add zeros.
+  void skip_margins(const ConvShape& s) {
+    const size_t row = plan_.interleaved ? 1 : s.kernel_width;
+    const Reach rows(s.in_height, s.out_height, s.kernel_height, s.stride_height, s.pad_top,
+                     s.dilation_height);
+    Reach taps(s.in_width, s.out_width, row, s.stride_width, s.pad_left, s.dilation_width);
+    if (plan_.interleaved || s.kernel_height > 1) taps.first = 0, taps.last = row;
+    skipped_ = rows.first * row + taps.first;
+    taps_ += skipped_;
+    phase_.tap_count = (rows.last - 1) * row + taps.last - skipped_;
+  }
+
   void run_tile(const float* image, float* output, const float* residual, size_t offset,
                 size_t group, size_t panel, size_t index) const {
     const size_t y = index / columns_.tiles, t = index % columns_.tiles;
@@ -123,8 +147,9 @@ class PhaseRun {
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
     tile.part = plan_.shape.out_height * plan_.shape.out_width == 1 ? 1 : kPartChunks;
-    tile.b = weights_ + group * plan_.group_weights + column * phase_.depth;
     tile.b_stride = std::min(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
+    tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +
+             skipped_ * plan_.run * tile.b_stride;
     tile.rows = columns_.height(t);
     tile.columns = std::min(kPanelColumns, outputs_ - column);
     tile.column = group * plan_.group_outputs + column;
@@ -151,6 +176,7 @@ class PhaseRun {
   OutputForm form_;
   const float* weights_;
   const ptrdiff_t* taps_;
+  size_t skipped_ = 0;  // taps
   size_t rows_, outputs_;
   TileKernel kernel_;
   RowTiles columns_;

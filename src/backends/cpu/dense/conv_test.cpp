@@ -241,6 +241,33 @@ TEST(Conv, OneDimensionAndUnevenPads) {
   });
 }
 
+// Some taps meet the margin alone, before the image, behind it or both: they are left out.
+TEST(Conv, ImagesSmallerThanTheKernel) {
+  for_each_level([] {
+    for (const size_t kernel : {3, 5, 6})
+      for (const size_t width : {1, 2, 3})
+        for (const size_t stride : {1, 2})
+          for (const size_t dilation : {1, 2}) {
+            const size_t pad = kernel / 2 * dilation + stride - 1;
+            for (const size_t groups : {1, 2}) {
+              ConvShape s = shape(32, 64, 2, width, kernel, stride, pad, dilation, groups);
+              expect_every_layout(s);
+              s.in_height = s.kernel_height = s.out_height = s.stride_height = 1;
+              s.pad_top = 0;
+              expect_every_layout(s);
+              if (::testing::Test::HasFatalFailure()) return;
+            }
+            expect_every_layout(shape(3, 17, 1, width, kernel, stride, pad, dilation));
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+    ConvShape s = shape(17, 20, 1, 2, 1, 1, 0);  // nothing but margin
+    s.kernel_width = 3;
+    s.pad_left = 7;
+    s.out_width = 3;
+    expect_every_layout(s);
+  });
+}
+
 TEST(Conv, Winograd) {
   for_each_level([] {
     for (ConvShape s : {shape(16, 16, 8, 8, 3, 1, 1), shape(20, 40, 7, 7, 3, 1, 1),
