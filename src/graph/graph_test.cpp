@@ -169,6 +169,66 @@ TEST(Resolve, CountsARangeOverASizeByThatSize) {
   EXPECT_EQ(range_from(3), larger(frames - 3, 0));
 }
 
+// x without its axis 1 where that is 1, as models spell it out; in both branches an If of `asked`
+// comes after that.
+Graph squeezed_if_one(int64_t size) {
+  Graph g;
+  ValueId x = g.add_input(
+      "x", ValueType::tensor(DType::f32, Shape(std::vector<Dim>{symbol("n"), size, 4})));
+  ValueId asked = g.add_input("asked", ValueType::tensor(DType::boolean, Shape()));
+  ValueId one = g.constant(std::vector<int64_t>{1});
+  ValueId found = g.op("Gather").input(g.op("Shape").input(x)).input(one).attribute("axis", 0);
+  Node node{.op = "If", .inputs = {g.op("Equal").input(found).input(one)}};
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto branch = std::make_unique<Graph>();
+    ValueId inner = branch->add_value("x", g.value(x).type);
+    ValueId captured = branch->add_value("asked", g.value(asked).type);
+    branch->captures = {{x, inner}, {asked, captured}};
+    Node nested{.op = "If", .inputs = {captured}};
+    ValueId same =
+        std::string_view(name) == "then_branch"
+            ? branch->op("Squeeze").input(inner).input(branch->constant(std::vector<int64_t>{1}))
+            : branch->op("Identity").input(inner);
+    for (const char* deep : {"then_branch", "else_branch"}) {
+      auto body = std::make_unique<Graph>();
+      ValueId value = body->add_value("same", branch->value(same).type);
+      body->captures = {{same, value}};
+      body->outputs = {
+          body->op(std::string_view(deep) == "then_branch" ? "Exp" : "Neg").input(value)};
+      body->output_names = {"y"};
+      nested.subgraphs.push_back({deep, std::move(body)});
+    }
+    nested.outputs = {branch->add_value("y")};
+    branch->outputs = nested.outputs;
+    branch->output_names = {"y"};
+    branch->nodes.push_back(std::move(nested));
+    node.subgraphs.push_back({name, std::move(branch)});
+  }
+  node.outputs = {g.add_value("y")};
+  g.outputs = node.outputs;
+  g.output_names = {"y"};
+  g.nodes.push_back(std::move(node));
+  return g;
+}
+
+TEST(Resolve, TakesTheBranchOfAConditionThatIsKnown) {
+  for (const int64_t size : {1, 3}) {
+    Graph g = squeezed_if_one(size);
+    const Status resolved = resolve(g);
+    ASSERT_TRUE(resolved) << resolved.error().to_string();
+    remove_dead_code(g);
+    const Status verified = verify(g);
+    ASSERT_TRUE(verified) << verified.error().to_string();
+    ASSERT_EQ(g.nodes.size(), 2u) << g.to_text();
+    EXPECT_EQ(g.nodes[0].op, size == 1 ? "Squeeze" : "Identity");
+    EXPECT_EQ(g.nodes[0].inputs[0], g.inputs[0]);
+    EXPECT_EQ(g.nodes[1].op, "If");
+    EXPECT_EQ(g.nodes[1].inputs[0], g.inputs[1]);
+    EXPECT_EQ(g.nodes[1].subgraphs[0].graph->captures[0].outer, g.nodes[0].outputs[0]);
+    EXPECT_EQ(g.value(g.outputs[0]).type.to_string(), size == 1 ? "f32[n, 4]" : "f32[n, 3, 4]");
+  }
+}
+
 TEST(Verify, FindsAValueReadTooEarly) {
   Graph g = chain();
   std::swap(g.nodes.front(), g.nodes.back());

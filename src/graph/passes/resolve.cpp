@@ -45,15 +45,76 @@ class Resolver {
         inner.contents = outer.contents;
         if (outer.constant) sub.graph->mark_constant(capture.inner, *outer.constant);
       }
+    if (Graph* branch = branch_taken(node)) return take_branch(node, *branch, depth);
     HOLOGRAM_CHECK(infer_node(graph_, node));
     HOLOGRAM_TRY(const Operator* entry, operator_of(node));
     auto way = way_of(graph_, node, *entry);
     if (!way) return fail(std::move(way).error(), node.describe());
     HOLOGRAM_TRY(const bool folded, fold(node, *entry, *way));
-    if (folded) return {};
+    if (folded || settle(node, *way)) return {};
     if (*way == Way::composition) return expand(node, *entry, depth);
     graph_.nodes.push_back(std::move(node));
     return {};
+  }
+
+  // The branch of an If whose condition is known; nullptr for any other node.
+  Graph* branch_taken(const Node& node) const {
+    if (node.op != "If" || !node.domain.empty() || node.inputs.size() != 1) return nullptr;
+    const auto& condition = graph_.value(node.inputs[0]).constant;
+    if (!condition || condition->dtype != DType::boolean || condition->count() != 1) return nullptr;
+    Graph* branch = node.subgraph(*condition->as<uint8_t>() != 0 ? "then_branch" : "else_branch");
+    const bool fits =
+        branch && branch->inputs.empty() && branch->outputs.size() >= node.outputs.size();
+    return fits ? branch : nullptr;
+  }
+
+  // What the branch does is done here instead.
+  Status take_branch(const Node& node, Graph& branch, int depth) {
+    std::unordered_map<ValueId, ValueId> places{{kNoValue, kNoValue}};
+    for (const Graph::Capture& capture : branch.captures) places[capture.inner] = capture.outer;
+    const auto place = [&](ValueId id) {
+      const auto [at, fresh] = places.try_emplace(id);
+      if (fresh) {
+        const ValueInfo& info = branch.value(id);
+        at->second = graph_.add_value(info.name, info.type);
+        if (info.constant) graph_.mark_constant(at->second, *info.constant);
+      }
+      return at->second;
+    };
+    for (Node& inner : branch.nodes) {
+      for (ValueId& id : inner.inputs) id = place(id);
+      for (ValueId& id : inner.outputs) id = place(id);
+      for (Subgraph& sub : inner.subgraphs)
+        for (Graph::Capture& capture : sub.graph->captures) capture.outer = place(capture.outer);
+      HOLOGRAM_CHECK(process(std::move(inner), depth));
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i] != kNoValue) alias_[node.outputs[i]] = place(branch.outputs[i]);
+    return {};
+  }
+
+  // Integers that follow from shapes alone become constants: a dimension that is a number may be
+  // all that an If asks for.
+  bool settle(const Node& node, Way way) {
+    if (way != Way::kernel || node.outputs.size() != 1) return false;
+    const ValueInfo& info = graph_.value(node.outputs[0]);
+    const ValueType& type = info.type;
+    if (!info.contents || !type.is_tensor() || type.dtype != DType::i64 ||
+        !type.has_static_shape() || type.shape->rank() > 1)
+      return false;
+    std::vector<int64_t> numbers;
+    for (const Dim& dim : *info.contents) {
+      if (dim.is_symbol()) return false;
+      numbers.push_back(dim.value());
+    }
+    const Dims dims = type.shape->rank() == 0 ? Dims() : Dims{static_cast<int64_t>(numbers.size())};
+    if (dims.count() != static_cast<int64_t>(numbers.size()) ||
+        !(Shape(std::span<const int64_t>(dims)) == *type.shape))
+      return false;
+    auto tensor = Tensor::from<int64_t>(dims, numbers);
+    if (!tensor) return false;
+    graph_.mark_constant(node.outputs[0], *std::move(tensor));
+    return true;
   }
 
   Result<bool> fold(const Node& node, const Operator& entry, Way way) {
