@@ -157,6 +157,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   report.describe_dense(graph);
   HOLOGRAM_CHECK(
       optimisation("fuse pointwise", [&] { return graph::fuse_pointwise(graph, report.fusion); }));
+  HOLOGRAM_CHECK(optimisation("Fourier transforms", [&]() -> Status {
+    HOLOGRAM_CHECK(use_fourier_transforms(graph));
+    return clean();
+  }));
   HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
     HOLOGRAM_TRY(PrecisionChoice choice,
                  choose_precision(graph, options.precision, options.widened, options.measured));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/dense/conv_mirror.h"
+#include "backends/cpu/dense/fourier.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::compiler {
@@ -26,6 +27,55 @@ bool is_signal_filter(const Node& node) {
          (padding == "NOTSET" || padding == "VALID") &&
          std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; }) &&
          std::ranges::all_of(dilations, [](int64_t step) { return step == 1; });
+}
+
+namespace {
+
+// The convolution adds nothing to what its filters make.
+bool is_plain(const Node& node) {
+  constexpr std::string_view kOfItsShape[] = {
+      "auto_pad", "dilations", "group", "kernel_shape", "pads", "strides", "weight_shape"};
+  return node.input(2) == graph::kNoValue &&
+         std::ranges::all_of(node.attributes, [&](const graph::Attribute& a) {
+           return std::ranges::find(kOfItsShape, a.name) != std::end(kOfItsShape) ||
+                  (a.kind == graph::Attribute::Kind::integer && a.integer == 0);
+         });
+}
+
+}  // namespace
+
+Result<size_t> use_fourier_transforms(Graph& graph) {
+  size_t found = 0;
+  for (Node& node : graph.nodes) {
+    for (graph::Subgraph& sub : node.subgraphs) {
+      HOLOGRAM_TRY(const size_t inside, use_fourier_transforms(*sub.graph));
+      found += inside;
+    }
+    if (node.domain != "hologram" || node.op != "Conv" || !is_signal_filter(node) ||
+        !is_plain(node) || graph.value(node.outputs[0]).type.dtype != DType::f32)
+      continue;
+    const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
+    if (!weights || weights->dtype != DType::f32) continue;
+    const auto shape = node.attributes.integers("weight_shape");
+    const auto filters = backends::dense::fourier_filters(
+        static_cast<size_t>(shape[0]), static_cast<size_t>(shape[2]), weights->as<float>());
+    if (!filters) continue;
+    const auto floats =
+        static_cast<int64_t>(backends::dense::fourier_table_floats(filters->window.size()));
+    HOLOGRAM_TRY(graph::Tensor table, graph::Tensor::allocate(DType::f32, {floats}));
+    backends::dense::make_fourier_table(*filters, table.as<float>());
+    graph::Attributes attributes;
+    for (const char* name : {"weight_shape", "strides"})
+      if (const graph::Attribute* a = node.attributes.find(name)) attributes.put(*a);
+    attributes.set("waves", static_cast<int64_t>(filters->waves));
+    attributes.set("sine", int64_t{filters->sine < 0 ? -1 : 1});
+    node.op = "Fourier";
+    node.inputs = {node.inputs[0],
+                   graph.add_constant(std::move(table), graph.value(node.inputs[1]).name)};
+    node.attributes = std::move(attributes);
+    ++found;
+  }
+  return found;
 }
 
 size_t fold_mirrored_filters(Graph& graph) {

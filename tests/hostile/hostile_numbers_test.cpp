@@ -284,6 +284,37 @@ TEST(HostileNumbers, ConvolutionsOfPointsBeforeADepthwiseOne) {
   refused(other, "");
 }
 
+TEST(HostileNumbers, FourierTransforms) {
+  Call call{"hologram.Fourier", {zeros({2, 1, 100}), zeros({3 * 32})}};
+  call = with(with(call, "weight_shape", Integers{34, 1, 32}), "strides", Integers{10});
+  call = with(call, "waves", int64_t{2});
+  EXPECT_EQ(floats(call), std::vector<float>(2 * 34 * 7, 0.0f));
+  for (const int64_t waves : {int64_t{-1}, int64_t{3}, kLargest})
+    refused(with(call, "waves", waves), "no such Fourier transform");
+  for (const int64_t stride : {int64_t{0}, int64_t{-1}, kSmallest, kLargest})
+    refused(with(call, "strides", Integers{stride}), "no such Fourier transform");
+  refused(with(call, "strides", Integers{1, 1}), "no such Fourier transform");
+  for (const Integers& shape :
+       {Integers{34, 32}, Integers{34, 1, 0}, Integers{34, 1, -32}, Integers{34, 1, 8},
+        Integers{34, 1, 33}, Integers{34, 1, 2048}, Integers{34, 1, kLargest}, Integers{}})
+    refused(with(call, "weight_shape", shape), "no such Fourier transform");
+  for (const Integers& shape : {Integers{33, 1, 32}, Integers{34, 2, 32}, Integers{18, 1, 16},
+                                Integers{130, 1, 128}, Integers{kLargest, 1, 32}})
+    refused(with(call, "weight_shape", shape), "of a transform of");
+  refused(with(call, "waves", int64_t{0}), "of a transform of");
+  for (const Dims& dims : {Dims{2, 100}, Dims{2, 2, 100}, Dims{2, 1, 31}, Dims{2, 1, 0}, Dims{}}) {
+    Call other = call;
+    other.inputs[0] = zeros(dims);
+    refused(other, "of a transform of");
+  }
+  Call other = call;
+  other.inputs[1] = zeros({3 * 32 - 1});
+  refused(other, "of a transform of");
+  other = call;
+  other.inputs[0] = zeros({0, 1, 100});
+  EXPECT_TRUE(run(other).has_value());
+}
+
 TEST(HostileNumbers, RepeatsAndBlocks) {
   constexpr int64_t kMany = int64_t{1} << 40;
   refused({"Tile", {zeros({1, 1}), of<int64_t>({2}, {kMany, kMany})}}, "too large");

@@ -274,6 +274,7 @@ void add_dense(OperatorTable& table) {
       .kernel("hologram.GatherPacked");
   add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
       same_shape_as_first);
+  add("Fourier", "weight_shape:is, strides:is, waves:i, sine:i", "X:T, table:T -> Y:T", conv);
   add("Sine", "quarters:i", "X:T -> Y:T", same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);

@@ -94,6 +94,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.Attention", fused_attention},
     {"hologram.Conv", fused_conv},
     {"hologram.ConvInteger", fused_conv_integer},
+    {"hologram.Fourier", fused_fourier},
     {"hologram.FromBlocked", from_blocked},
     {"hologram.GRU", fused_gru},
     {"hologram.GatherPacked", gather_packed},

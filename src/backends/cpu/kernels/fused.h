@@ -30,6 +30,7 @@ Dims blocked_dims(const Dims& plain);
 
 Status fused_activation(KernelContext& c);
 Status fused_sine(KernelContext& c);
+Status fused_fourier(KernelContext& c);
 Status fused_conv(KernelContext& c);
 Status fused_matmul(KernelContext& c);
 Status fused_conv_integer(KernelContext& c);
