@@ -12,6 +12,11 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns of the intrinsics' own "undefined" registers.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
 namespace hologram::backends::dense {
 namespace {
 
@@ -20,14 +25,21 @@ uint32_t bits_at(const BytePixels& t, size_t at) {
   return std::bit_cast<uint32_t>(static_cast<const float*>(t.from)[at]);
 }
 
-void collect(const BytePixels& t, size_t count, ByteRange* ranges, size_t range_step) {
+void include(ByteRange& range, uint32_t bits) { range.include({bits, static_cast<int32_t>(bits)}); }
+
+ByteRange range_of(const BytePixels& t, size_t count) {
+  ByteRange range;
   for (size_t p = 0; p < t.pixels; ++p)
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t bits = bits_at(t, p * t.step + i);
-      ByteRange& range = ranges[p * range_step + i];
-      range.low = std::max(range.low, bits);
-      range.high = std::max(range.high, static_cast<int32_t>(bits));
-    }
+    for (size_t i = 0; i < count; ++i) include(range, bits_at(t, p * t.step + i));
+  return range;
+}
+
+void ranges_of(const BytePixels& t, ByteRange* each) {
+  for (size_t p = 0; p < t.pixels; ++p) {
+    each[p] = {};
+    for (size_t i = 0; i < t.count; ++i)
+      include(each[p], bits_at(t, p * t.step + i / kByteRun * t.block + i % kByteRun));
+  }
 }
 
 void pixel_bytes(const BytePixels& t) {
@@ -79,31 +91,31 @@ HOLOGRAM_AVX512_INLINE __m512i load_bits(const void* from, size_t at, __mmask16 
 }
 
 template <bool kBf16>
-HOLOGRAM_AVX512 void collect_as(const BytePixels& t, size_t count, ByteRange* ranges,
-                                size_t range_step) {
-  // Pairs of low and high: two registers for 16 of them.
-  const __m512i even = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  const __m512i odd =
-      _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  const __m512i lows = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const __m512i highs =
-      _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+HOLOGRAM_AVX512 ByteRange range_as(const BytePixels& t, size_t count) {
   const __mmask16 used = lanes(count);
   __m512i low = _mm512_setzero_si512(), high = low;
   for (size_t p = 0; p < t.pixels; ++p) {
     const __m512i bits = load_bits<kBf16>(t.from, p * t.step, used);
-    if (p == 0 || range_step != 0) {
-      const __m512i a = _mm512_loadu_si512(ranges), b = _mm512_loadu_si512(ranges + 8);
-      low = _mm512_permutex2var_epi32(a, lows, b);
-      high = _mm512_permutex2var_epi32(a, highs, b);
-    }
     low = _mm512_max_epu32(low, bits);
     high = _mm512_max_epi32(high, bits);
-    if (p + 1 == t.pixels || range_step != 0) {
-      _mm512_storeu_si512(ranges, _mm512_permutex2var_epi32(low, even, high));
-      _mm512_storeu_si512(ranges + 8, _mm512_permutex2var_epi32(low, odd, high));
-      ranges += range_step;
+  }
+  return {_mm512_reduce_max_epu32(low), _mm512_reduce_max_epi32(high)};
+}
+
+template <bool kBf16>
+HOLOGRAM_AVX512 void ranges_as(const BytePixels& t, ByteRange* each) {
+  const size_t whole = t.count / kByteRun * t.block;
+  const __mmask16 last = lanes(t.count % kByteRun);
+  for (size_t p = 0; p < t.pixels; ++p) {
+    const size_t from = p * t.step;
+    __m512i low = load_bits<kBf16>(t.from, from + whole, last), high = low;
+    high = _mm512_max_epi32(high, _mm512_setzero_si512());
+    for (size_t at = 0; at < whole; at += t.block) {
+      const __m512i bits = load_bits<kBf16>(t.from, from + at, 0xffff);
+      low = _mm512_max_epu32(low, bits);
+      high = _mm512_max_epi32(high, bits);
     }
+    each[p] = {_mm512_reduce_max_epu32(low), _mm512_reduce_max_epi32(high)};
   }
 }
 
@@ -144,17 +156,22 @@ HOLOGRAM_AVX512 void scale_sums_avx512(const ByteSums& t) {
     const __m512 scales = _mm512_loadu_ps(t.scales + j);
     for (size_t r = 0; r < t.rows; ++r) {
       int32_t* at = t.sums + r * t.width + j;
-      const __m512i zero = _mm512_set1_epi32(static_cast<int32_t>(t.zeros[r * t.row_step]));
-      const __m512i sum =
-          _mm512_sub_epi32(_mm512_loadu_si512(at), _mm512_mullo_epi32(zero, column_sums));
+      const auto zero = static_cast<int32_t>(t.zeros[r * t.row_step]);
+      __m512i sum = _mm512_loadu_si512(at);
+      // Behind a ReLU there is none, and the product takes as long as all else.
+      if (zero != 0)
+        sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(zero), column_sums));
       const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(t.backs[r * t.row_step]), scales);
       _mm512_storeu_ps(at, _mm512_mul_ps(_mm512_cvtepi32_ps(sum), scale));
     }
   }
 }
 
-void collect_avx512(const BytePixels& t, size_t count, ByteRange* ranges, size_t range_step) {
-  (t.bf16 ? &collect_as<true> : &collect_as<false>)(t, count, ranges, range_step);
+ByteRange range_avx512(const BytePixels& t, size_t count) {
+  return (t.bf16 ? &range_as<true> : &range_as<false>)(t, count);
+}
+void ranges_avx512(const BytePixels& t, ByteRange* each) {
+  (t.bf16 ? &ranges_as<true> : &ranges_as<false>)(t, each);
 }
 void pixels_avx512(const BytePixels& t) { (t.bf16 ? &pixels_as<true> : &pixels_as<false>)(t); }
 #endif
@@ -164,18 +181,9 @@ void pixels_avx512(const BytePixels& t) { (t.bf16 ? &pixels_as<true> : &pixels_a
 ByteFunctions byte_functions() {
 #if defined(__x86_64__)
   if (hwy::SupportedTargets() & HWY_AVX3)
-    return {&collect_avx512, &pixels_avx512, &scale_sums_avx512};
+    return {&range_avx512, &ranges_avx512, &pixels_avx512, &scale_sums_avx512};
 #endif
-  return {&collect, &pixel_bytes, &scale_sums};
-}
-
-ByteRange range_of_all(const ByteRange* ranges) {
-  ByteRange all;
-  for (size_t i = 0; i < kByteRun; ++i) {
-    all.low = std::max(all.low, ranges[i].low);
-    all.high = std::max(all.high, ranges[i].high);
-  }
-  return all;
+  return {&range_of, &ranges_of, &pixel_bytes, &scale_sums};
 }
 
 ByteScale::ByteScale(const ByteRange& range) {

@@ -5,6 +5,7 @@
 // pixel to pixel; f32, or bf16 where said.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,10 @@ inline constexpr size_t kByteRun = 16;
 struct ByteRange {
   uint32_t low = 0;
   int32_t high = 0;
+  void include(const ByteRange& other) {
+    low = std::max(low, other.low);
+    high = std::max(high, other.high);
+  }
 };
 
 // What values of a range are multiplied by to become bytes, the byte that stands for 0, and what a
@@ -49,16 +54,15 @@ struct ByteSums {
 };
 
 struct ByteFunctions {
-  // Adds the first `count` (at most 16) values that start at each pixel to its ranges, 16 of them,
-  // `range_step` (0 or 16) from pixel to pixel.
-  void (*collect)(const BytePixels& pixels, size_t count, ByteRange* ranges, size_t range_step);
+  // The range of the first `count` (at most 16) values that start at each pixel, of all of them.
+  ByteRange (*range)(const BytePixels& pixels, size_t count);
+  // The range of all `count` values of each pixel.
+  void (*ranges)(const BytePixels& pixels, ByteRange* each);
   void (*pixels)(const BytePixels&);
   // (sum - zero of the row * column_sum) * back * scale
   void (*scale)(const ByteSums&);
 };
 // For this CPU: by AVX-512, or plain loops.
 ByteFunctions byte_functions();
-// Of 16 ranges.
-ByteRange range_of_all(const ByteRange* ranges);
 
 }  // namespace hologram::backends::dense

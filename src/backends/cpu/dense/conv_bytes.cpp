@@ -63,20 +63,17 @@ ByteScale scale_of(const Pixels& in, ByteRange* each, unsigned threads, ThreadPo
   const ConvShape& s = in.s;
   const size_t blocks = channel_blocks(s.in_channels);
   const auto find = [&](size_t b, size_t row, size_t count) {
-    alignas(64) ByteRange ranges[kByteRun] = {};
-    in.bytes.collect({.from = in.at(b * in.block() + row * s.in_width * kChannelBlock),
-                      .bf16 = in.bf16,
-                      .step = kChannelBlock,
-                      .pixels = count * s.in_width},
-                     in.lanes(b), ranges, 0);
-    std::fill_n(each + b * s.in_height + row, count, range_of_all(ranges));
+    const ByteRange range =
+        in.bytes.range({.from = in.at(b * in.block() + row * s.in_width * kChannelBlock),
+                        .bf16 = in.bf16,
+                        .step = kChannelBlock,
+                        .pixels = count * s.in_width},
+                       in.lanes(b));
+    std::fill_n(each + b * s.in_height + row, count, range);
   };
   for_image_rows(pool, blocks, s.in_height, s.in_width, threads, find);
   ByteRange all;
-  for (size_t i = 0; i < blocks * s.in_height; ++i) {
-    all.low = std::max(all.low, each[i].low);
-    all.high = std::max(all.high, each[i].high);
-  }
+  for (size_t i = 0; i < blocks * s.in_height; ++i) all.include(each[i]);
   return ByteScale(all);
 }
 
@@ -214,18 +211,19 @@ void conv_bytes(const ConvBytes& conv, std::byte* memory, ThreadPool& pool) {
     }
     const auto take_points = [&](size_t row, size_t height, uint32_t* packed) {
       const size_t step = s.stride_width * kChannelBlock;
-      alignas(64) ByteRange found[kMaxUnitRows * kByteRun] = {};
+      ByteRange found[kMaxUnitRows];
       float factors[kMaxUnitRows];
-      for (size_t b = 0; b < channel_blocks(s.in_channels); ++b)
-        for_points(s, row, height, [&](size_t r, size_t at, size_t count) {
-          in.bytes.collect({.from = in.at(b * in.block() + at * kChannelBlock),
-                            .bf16 = in.bf16,
-                            .step = step,
-                            .pixels = count},
-                           in.lanes(b), found + r * kByteRun, kByteRun);
-        });
+      for_points(s, row, height, [&](size_t r, size_t at, size_t count) {
+        in.bytes.ranges({.from = in.at(at * kChannelBlock),
+                         .bf16 = in.bf16,
+                         .block = in.block(),
+                         .step = step,
+                         .pixels = count,
+                         .count = s.in_channels},
+                        found + r);
+      });
       for (size_t r = 0; r < height; ++r) {
-        const ByteScale scale(range_of_all(found + r * kByteRun));
+        const ByteScale scale(found[r]);
         factors[r] = scale.factor;
         row_backs[row + r] = scale.back;
         row_zeros[row + r] = scale.zero;
