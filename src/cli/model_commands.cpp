@@ -237,8 +237,8 @@ void add_model_commands(Commands& commands) {
       "(weights stored as f16, arithmetic in f32), int8 (products in 8-bit integers) or int4 "
       "(weights of products in 4 bits)");
   command->add_option("--check", compiling->check,
-                      "A folder of inputs as quantize takes them: of fast and bf16, those products "
-                      "are widened that would make errors larger than 1e-4 and 2e-2");
+                      "A folder of inputs as quantize takes them: of fast and bf16, each product "
+                      "takes the fastest form while errors stay within 1e-4 and 2e-2");
   command->add_option("--weights", compiling->weights,
                       "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
                       "fraction of their bytes works (run --quality)");

@@ -1,5 +1,7 @@
 #include "compiler/compile_within.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -29,6 +31,10 @@ class Search {
       : model_(model), options_(std::move(options)), limit_(limit), trial_(trial) {
     options_.measured = true;
     report_ = std::exchange(options_.report, nullptr);
+    if (options_.on_step)
+      options_.on_step = [this, say = options_.on_step](std::string_view step, size_t done) {
+        say(fmt::format("attempt {}: {}", attempts_, step), done);
+      };
   }
 
   Result<Within> run() {
@@ -55,6 +61,7 @@ class Search {
   bool is_good(const Attempt& tried) const { return tried.error <= limit_; }  // NaN is not
 
   Result<Attempt> attempt(std::vector<uint8_t> grades) {
+    ++attempts_;
     Attempt tried{.grades = std::move(grades)};
     options_.widened = tried.grades;
     options_.report = &tried.report;
@@ -228,7 +235,8 @@ class Search {
   const double limit_;
   const Trial& trial_;
   CompileReport* report_;  // the caller's, or null
-  size_t products_ = 0;    // that can be narrow
+  size_t attempts_ = 0;
+  size_t products_ = 0;  // that can be narrow
   uint8_t widest_ = 0;
   std::map<std::vector<uint8_t>, double> errors_;  // of grades
   std::vector<Attempt> uniform_;                   // all products of one grade, the narrowest first
