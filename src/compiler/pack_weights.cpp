@@ -181,18 +181,42 @@ class Packer {
     return {};
   }
 
+  static dense::BitsForm bits_of(const Node& node) {
+    return {.k = static_cast<size_t>(node.attributes.integer("k")),
+            .n = static_cast<size_t>(node.attributes.integer("n")),
+            .bits = static_cast<unsigned>(node.attributes.integer("bits")),
+            .group = static_cast<size_t>(node.attributes.integer("group"))};
+  }
+
+  // Weights of 16 bits, of which nothing was quantised before.
+  Status pack_words(Node& node) {
+    const bool transposed = node.attributes.integer("transposed") != 0;
+    const Key key{node.inputs[1], {7, transposed}};
+    auto found = packed_.find(key);
+    if (found == packed_.end()) {
+      const dense::BitsForm form = bits_of(node);
+      HOLOGRAM_TRY(const Tensor plain, kernels::aligned(*constant_of(graph_, node.inputs[1])));
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bits_bytes(form), DType::u8));
+      dense::pack_b_words(form, plain.as<float>(), transposed ? form.k : form.n, transposed,
+                          packed.data);
+      const std::string name = graph_.value(node.inputs[1]).name;
+      found = packed_.emplace(key, graph_.add_constant(std::move(packed), name)).first;
+    }
+    node.inputs[1] = found->second;
+    node.attributes.set("packed", int64_t{1});
+    return {};
+  }
+
   Status pack_bits(Node& node) {
     if (node.attributes.integer("packed") != 0) return {};
+    if (node.attributes.integer("bits") == 16) return pack_words(node);
     if (node.attributes.integer("dynamic") != 0) return pack_dynamic(node);
     const Key key{node.inputs[1], {3, node.inputs[4]}};
     auto found = packed_.find(key);
     const Tensor* zeros = constant_of(graph_, node.input(5));
     if (found == packed_.end()) {
-      const dense::BitsForm form{.k = static_cast<size_t>(node.attributes.integer("k")),
-                                 .n = static_cast<size_t>(node.attributes.integer("n")),
-                                 .bits = static_cast<unsigned>(node.attributes.integer("bits")),
-                                 .group = static_cast<size_t>(node.attributes.integer("group")),
-                                 .zeros = zeros != nullptr};
+      dense::BitsForm form = bits_of(node);
+      form.zeros = zeros != nullptr;
       HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_bits_bytes(form), DType::u8));
       dense::pack_b_bits(form,
                          {.codes = constant_of(graph_, node.inputs[1])->as<uint8_t>(),

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/digit_values.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "compiler/signal_filters.h"
 #include "compiler/weight_codes.h"
@@ -27,24 +29,47 @@ constexpr int64_t kFewTerms = 32;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewPixels = 16;
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
+// Of 16 bits: the row has to become integers first, and a panel is as wide.
+constexpr int64_t kTinyMatrix = 4096, kFewColumns = 32;
+constexpr int64_t kWordGroup = 128;  // rows of a column that share a scale
 
 bool multiplies(const Node& node) {
   return node.op == "MatMul" || node.op == "Conv" || node.op == "Attention";
 }
 
+// Rows of the left side of a product; more than any where they are not known.
+int64_t rows_of(const Graph& graph, const Node& node) {
+  constexpr int64_t kMany = std::numeric_limits<int64_t>::max();
+  const auto& shape = graph.value(node.inputs[0]).type.shape;
+  const int64_t k = node.attributes.integer("k");
+  if (!shape || k < 1) return kMany;
+  int64_t count = 1;
+  for (const Dim& dim : *shape) {
+    if (dim.is_symbol()) return kMany;
+    count *= dim.value();
+  }
+  return count / k;
+}
+
 // Few rows: the time goes into reading the matrix. Two parts are as many bytes as f32, and a matrix
 // that stays in the cache is read faster than its rows are converted.
 bool is_small(const Graph& graph, const Node& node, Precision precision) {
-  const auto& shape = graph.value(node.inputs[0]).type.shape;
-  if (!shape) return false;
-  int64_t count = 1;
-  for (const Dim& dim : *shape) {
-    if (dim.is_symbol()) return false;
-    count *= dim.value();
-  }
+  return rows_of(graph, node) <= kFewRows &&
+         (precision == Precision::fast ||
+          node.attributes.integer("k") * node.attributes.integer("n") <= kSmallMatrix);
+}
+
+// Whether a product of few rows takes its weights as 16-bit integers, half the bytes of f32 at an
+// error near 1e-5. Of several rows bf16 is faster, of more than three f32 is.
+bool by_words(const Graph& graph, const Node& node, Precision precision) {
+  if (node.op != "MatMul" || (precision != Precision::fast && precision != Precision::bf16) ||
+      !dense::has_word_products())
+    return false;
+  const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   const int64_t k = node.attributes.integer("k"), n = node.attributes.integer("n");
-  if (k < 1 || count / k > kFewRows) return false;
-  return precision == Precision::fast || k * n <= kSmallMatrix;
+  return weights && weights->dtype == DType::f32 &&
+         rows_of(graph, node) <= (precision == Precision::fast ? 3 : 1) && n >= kFewColumns &&
+         k * n >= kTinyMatrix;
 }
 
 // The same of a convolution that makes few pixels: squeezes and the ends of small networks.
@@ -124,7 +149,7 @@ std::optional<dense::ConvShape> blocked_shape(const Node& node) {
 }
 
 // How the operands of a step that may be narrow are multiplied, from the narrowest.
-enum class Grade : uint8_t { byte, part, f16, digits, two_parts, f32 };
+enum class Grade : uint8_t { byte, part, f16, digits, words, two_parts, f32 };
 
 // Of a product by constants digits are the same 16 bits as two parts, but of the largest value of
 // what shares a scale with an element instead of each: tiles multiply them twice as fast. Rows of a
@@ -164,8 +189,10 @@ struct Wish {
 Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned wider, bool bytes) {
   if (wish.precision == Precision::f16) return Grade::f16;
   if (wider >= widest_grade(wish.precision)) return Grade::f32;
+  if (wish.precision == Precision::bf16 && wider == 0 && bytes) return Grade::byte;
+  if (by_words(graph, node, wish.precision))  // as good as digits, and in place of them
+    return wider <= (wish.precision == Precision::bf16 ? 2 : 0) ? Grade::words : Grade::f32;
   if (wish.precision == Precision::bf16) {
-    if (wider == 0 && bytes) return Grade::byte;
     if (wider <= 1) return Grade::part;
     // Two parts are three products: they pay in tiles only.
     if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
@@ -190,14 +217,17 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       choice.widened += inner.widened;
       choice.digits += inner.digits;
       choice.bytes += inner.bytes;
+      choice.words += inner.words;
       choice.same_grades.insert(choice.same_grades.end(), inner.same_grades.begin(),
                                 inner.same_grades.end());
       choice.kinds.insert(choice.kinds.end(), inner.kinds.begin(), inner.kinds.end());
       choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
+    const bool words = by_words(graph, node, precision);
     const bool product = node.domain == "hologram" && multiplies(node);
     const bool narrow =
-        product && possible && has_narrow_kernel(graph, node, precision, wish.measured);
+        product &&
+        (words || (possible && has_narrow_kernel(graph, node, precision, wish.measured)));
     Grade grade = Grade::f32;
     if (narrow) {
       const bool bytes = wish.measured && precision == Precision::bf16 && has_bytes(graph, node);
@@ -205,7 +235,7 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
         return grade_of(graph, node, wish, static_cast<unsigned>(wider), bytes);
       };
       grade = grade_at(step < wish.widened.size() ? wish.widened[step] : 0);
-      wide = grade > Grade::part;
+      if (!words) wide = grade > Grade::part;  // a row says nothing about images
       if (grade != grade_at(0)) ++choice.widened;
       choice.kinds.push_back(kind_of(node));
       auto& same = choice.same_grades.emplace_back(size_t{widest_grade(precision)} + 1);
@@ -234,6 +264,12 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
         node.attributes.set("digits", int64_t{1});
       else
         HOLOGRAM_CHECK(use_byte_weights(graph, node));
+      continue;
+    }
+    if (grade == Grade::words) {
+      node.attributes.set("bits", int64_t{16});
+      node.attributes.set("group", kWordGroup);
+      ++choice.words;
       continue;
     }
     if (grade == Grade::digits) {
@@ -268,11 +304,15 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
   }
   const bool fast = precision == Precision::fast;
   if (fast && !dense::has_bf16_tiles())
-    return fmt::format("fast: {} steps in f32, since this CPU has no bf16 tiles", choice.wide);
+    return fmt::format(
+        "fast: {}{} steps in f32, since this CPU has no bf16 tiles",
+        choice.words == 0 ? "" : fmt::format("{} steps by weights of 16 bits, ", choice.words),
+        choice.wide);
   if (precision == Precision::f16)
     return fmt::format("f16: weights of {} steps as f16, of {} in f32", choice.narrow, choice.wide);
   std::string text = fmt::format("{}: {} steps as {}, {} in f32", fast ? "fast" : "bf16",
                                  choice.narrow, fast ? "two bf16 parts" : "bf16", choice.wide);
+  if (choice.words != 0) text += fmt::format("; {} of them by weights of 16 bits", choice.words);
   if (choice.digits != 0) text += fmt::format("; {} of them 16-bit integers", choice.digits);
   if (choice.bytes != 0) text += fmt::format("; {} of them 8-bit integers", choice.bytes);
   if (choice.widened != 0) text += fmt::format("; {} of them wider", choice.widened);

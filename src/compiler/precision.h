@@ -14,8 +14,8 @@ namespace hologram::compiler {
 
 enum class Precision : uint8_t {
   f32,   // every product in f32
-  fast,  // f32 in and out, each operand as two bf16 parts where the CPU has tiles for them: about
-         // 16 bits, an error near 1e-5 of the output's range
+  fast,  // f32 in and out, each operand as two bf16 parts where the CPU has tiles for them, weights
+         // of products of few rows as 16-bit integers: an error near 1e-5 of the output's range
   bf16,  // operands of products rounded to bf16, sums in f32
   f16,   // weights stored as f16 and widened as they are used, arithmetic in f32
   int8,  // products by constant weights in 8-bit integers: a scale a column of the weights, a scale
@@ -37,15 +37,22 @@ Result<Precision> parse_precision(std::string_view name);
 // image (ConvDigits), which tiles multiply twice as fast. They are as good as two parts where the
 // values that share a scale are alike.
 //
+// Products of one row (in `fast` up to three) by constants, which wait for the matrix, get `bits`
+// 16 on CPUs that multiply such integers: 16-bit weights by a scale for each 128 of a column
+// (GemmBits), the row in f32 or integers of 20 bits. That is half of the bytes of f32, at an error
+// near 1e-5 of the result's range.
+//
 // Step i of those that could be narrow is widened[i] grades wider, at most widest_grade(). In
 // `fast`: digits (two parts where it has none or nothing is measured), two parts, f32; in `bf16`
-// one part, digits, two parts (f32 where they would not pay), f32.
+// 8-bit integers (one part likewise), one part, digits, two parts (f32 where they would not pay),
+// f32. Of few rows weights of 16 bits are in the place of one part and digits, then f32.
 uint8_t widest_grade(Precision precision);  // f32; 0 where there is one grade
 struct PrecisionChoice {
   size_t narrow = 0,
-         wide = 0;     // steps that got `parts` or `digits`, and others that multiply in f32
+         wide = 0;  // steps that got `parts`, `digits` or `bits`, and others that multiply in f32
   size_t widened = 0;  // steps that are wider than others of their kind
   size_t digits = 0;   // steps that got `digits`
+  size_t words = 0;    // steps by weights of 16 bits
   size_t bytes = 0;    // steps by 8-bit integers
   // Of each step that could be narrow, of each of its grades: the widest that is no different.
   std::vector<std::vector<uint8_t>> same_grades;

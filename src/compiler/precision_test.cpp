@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
@@ -137,7 +138,52 @@ TEST(Precision, FewRowsOfASmallMatrixStayF32) {
   EXPECT_EQ(product_report(1, 32, Precision::bf16).wide_steps, 1u);
   EXPECT_EQ(product_report(64, 32, Precision::bf16).narrow_steps, 1u);
   EXPECT_EQ(product_report(1, 5000, Precision::bf16).narrow_steps, 1u);  // half the bytes to read
-  EXPECT_EQ(product_report(1, 5000, Precision::fast).narrow_steps, 0u);  // as many
+  EXPECT_EQ(product_report(4, 5000, Precision::fast).narrow_steps, 0u);  // as many
+}
+
+TEST(Precision, OneRowTakesWeightsOf16Bits) {
+  const bool has = backends::dense::has_word_products();
+  for (const Precision precision : {Precision::fast, Precision::bf16}) {
+    const std::string note = product_report(1, 100, precision).precision_note;
+    EXPECT_EQ(note.find("by weights of 16 bits") != std::string::npos, has) << note;
+    EXPECT_EQ(product_report(1, 32, precision).narrow_steps, 0u);  // the row costs as much
+    EXPECT_EQ(product_report(1, 1, precision).narrow_steps, 0u);
+  }
+  if (has && !backends::dense::has_bf16_tiles()) {
+    EXPECT_EQ(product_report(3, 100, Precision::fast).precision_note,
+              "fast: 1 steps by weights of 16 bits, 0 steps in f32, since this CPU has no bf16 "
+              "tiles");
+  }
+  if (!has) return;
+  EXPECT_EQ(product_report(1, 100, Precision::bf16).precision_note,
+            "bf16: 1 steps as bf16, 0 in f32; 1 of them by weights of 16 bits");
+
+  // One after the other, the second by a matrix that lies the other way.
+  const auto run = [](Precision precision, uint8_t wider, size_t* bytes) {
+    Graph g;
+    const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({1, 300})));
+    const ValueId hidden =
+        g.op("Relu").input(g.op("Gemm")
+                               .input(x)
+                               .input(g.add_constant(random_tensor({300, 250}, 1), "a"))
+                               .input(g.add_constant(random_tensor({250}, 3), "bias")));
+    g.outputs = {g.op("Gemm")
+                     .input(hidden)
+                     .input(g.add_constant(random_tensor({170, 250}, 2), "b"))
+                     .attribute("transB", 1)};
+    g.output_names = {"y"};
+    return result_of(std::move(g), {1, 300}, {.precision = precision, .widened = {wider, wider}},
+                     bytes);
+  };
+  size_t f32_bytes = 0, words_bytes = 0, wider_bytes = 0;
+  const std::vector<float> exact = run(Precision::f32, 0, &f32_bytes);
+  const std::vector<float> words = run(Precision::fast, 0, &words_bytes);
+  EXPECT_LE(error(words, exact), 5e-5);
+  EXPECT_EQ(run(Precision::fast, 1, &wider_bytes), exact);
+  EXPECT_EQ(run(Precision::bf16, 0, nullptr), words);
+  EXPECT_NE(words, exact);
+  EXPECT_LT(words_bytes, f32_bytes - (300 * 250 + 170 * 250) * 7 / 4);
+  EXPECT_EQ(wider_bytes, f32_bytes);
 }
 
 TEST(Precision, TheReportSaysWhatBecameOfIt) {
@@ -225,12 +271,12 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
     std::vector<float> y;
     size_t bytes = 0;
   };
-  const auto run = [](Precision precision, bool measured, uint8_t wider = 0) {
+  const auto run = [](Precision precision, bool measured, uint8_t wider = 0, uint8_t last = 0) {
     Report result;
     CompileReport report;
     result.y = result_of(network(), {1, 32, 15, 13},
                          {.precision = precision,
-                          .widened = std::vector<uint8_t>(100, wider),
+                          .widened = {wider, wider, std::max(wider, last)},
                           .measured = measured,
                           .report = &report},
                          &result.bytes);
@@ -242,15 +288,21 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
   const Report parts = run(Precision::fast, false), digits = run(Precision::fast, true);
   const Report wider = run(Precision::fast, true, 1), widest = run(Precision::fast, true, 2);
   const Report bf16 = run(Precision::bf16, true), wider_bf16 = run(Precision::bf16, true, 2);
+  const Report plain_row = run(Precision::fast, false, 0, 1);
   backends::dense::detail::pretend_bf16_tiles(false);
 
-  EXPECT_EQ(parts.note, "fast: 2 steps as two bf16 parts, 2 in f32");
+  // The product of one row at the end is f32 where there are no products of 16 bits.
+  const std::string counts = backends::dense::has_word_products()
+                                 ? "fast: 3 steps as two bf16 parts, 1 in f32; 1 of them by "
+                                   "weights of 16 bits"
+                                 : "fast: 2 steps as two bf16 parts, 2 in f32";
+  EXPECT_EQ(parts.note, counts);
   // The 1x1 kernel over 32 channels would multiply zeros; the last one has a plain output.
-  EXPECT_EQ(digits.note, "fast: 2 steps as two bf16 parts, 2 in f32; 1 of them 16-bit integers");
+  EXPECT_EQ(digits.note, counts + "; 1 of them 16-bit integers");
   EXPECT_LE(error(digits.y, exact), 1e-4);
   EXPECT_NE(digits.y, parts.y);
   EXPECT_LT(digits.bytes + 48 * 48 * 9, parts.bytes);
-  EXPECT_EQ(wider.y, parts.y);
+  EXPECT_EQ(wider.y, plain_row.y);
   EXPECT_EQ(widest.y, exact);
   // Images between them are bf16 all the same.
   EXPECT_EQ(

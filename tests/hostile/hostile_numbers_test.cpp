@@ -234,6 +234,35 @@ TEST(HostileNumbers, BytesOfConvolutions) {
   refused(longest, "no such convolution of");
 }
 
+TEST(HostileNumbers, BitsOfProducts) {
+  // 300 rows in groups of 128 by 40 columns, two panels: 32 scales a group, then pairs of weights.
+  constexpr int64_t kBytes = 2 * (3 * 32 * 4 + 300 * 32 * 2);
+  Call call{"hologram.MatMul", {zeros({1, 300}), zeros({kBytes}, DType::u8)}};
+  call = with(with(call, "k", int64_t{300}), "n", int64_t{40});
+  call = with(with(call, "bits", int64_t{16}), "group", int64_t{128});
+  call = with(call, "packed", int64_t{1});
+  EXPECT_EQ(floats(call), std::vector<float>(40, 0.0f));
+
+  for (int64_t bits : {int64_t{1}, int64_t{2}, int64_t{-16}, int64_t{15}, int64_t{32}, kLargest})
+    refused(with(call, "bits", bits), "weights of");
+  refused(with(call, "bits", int64_t{8}), "a matrix of");
+  refused(with(call, "packed", int64_t{0}), "weights of");
+  refused(with(call, "zeros", int64_t{1}), "weights of");
+  refused(with(call, "group", int64_t{-128}), "weights of");
+  for (int64_t group : {int64_t{0}, int64_t{1}, int64_t{127}, int64_t{300}, kLargest})
+    refused(with(call, "group", group), "a matrix of");
+  for (int64_t bytes : {kBytes - 1, kBytes + 1, int64_t{300 * 40 * 2}}) {
+    Call other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "a matrix of");
+  }
+  refused(with(call, "k", int64_t{100}), "");
+  refused(with(call, "k", kLargest), "");
+  refused(with(call, "n", int64_t{65}), "a matrix of");
+  refused(with(call, "n", kLargest), "");
+  refused(with(call, "dynamic", int64_t{1}), "8-bit weights");
+}
+
 TEST(HostileNumbers, ConvolutionsOfPointsBeforeADepthwiseOne) {
   Call call{"hologram.Conv",
             {zeros({1, 1, 5, 6, 16}), zeros({2 * 9 * 16}), zeros({32}), std::nullopt,

@@ -126,6 +126,7 @@ HOLOGRAM_VNNI uint32_t* pack_run(const float* from, size_t count, unsigned bits,
 }
 
 void pack_integers(const float* a, size_t k, size_t group, unsigned bits, uint32_t* to) {
+  if (bits == 16) return detail::pack_vnni_words(a, k, group, to);
   const size_t run = integer_run(group, bits);
   for (size_t first = 0; first < k; first += group) {
     const size_t end = std::min(first + group, k);
@@ -278,6 +279,7 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
 }
 
 void run_any(const BitsTile& t) {
+  if (t.bits == 16) return detail::vnni_words(t);
   constexpr void (*kRun[2][kRows])(const BitsTile&) = {{&run_nibbles<1>, &run_nibbles<2>},
                                                        {&run_bytes<1>, &run_bytes<2>}};
   kRun[t.bits / 8][t.rows - 1](t);

@@ -1,4 +1,4 @@
-// Products by weights of 4 or 8 bits: C = epilogue(A * B), A and C in f32, and
+// Products by weights of 4, 8 or 16 bits: C = epilogue(A * B), A and C in f32, and
 //     B(k, column) = scale(group, column) * (code(k, column) - zero(group, column))
 // where a group is a run of rows of B that share a scale.
 //
@@ -6,11 +6,12 @@
 // cost what reading the codes costs. Rules of gemm.h hold: a result's bits depend neither on m, n
 // nor the number of threads. It is, group after group, scale * ((even + odd) - zero * sum of A),
 // where even and odd are chains of fused multiply-adds over every other k. On a CPU with VNNI it is
-// the exact sum over a run of A as integers of 24 bits of its largest value there; a run is a
-// group, by 8 bits at most 128 rows of one.
+// the exact sum over a run of A as integers of 24 bits (by 16 bits: 20) of its largest value there;
+// a run is a group, by 8 and 16 bits at most 128 rows of one.
 //
 // packed: for each 32 columns, for each group: 32 scales, 32 zeros (where there are any), the codes
 //     8 bits: [k][32] signed bytes          4 bits: [k / 8][32] words of 8 codes, the first lowest
+//     16 bits: [k / 2][32][2] signed integers, which have no zeros
 // in one run, which a product reads from end to end.
 #pragma once
 
@@ -25,7 +26,7 @@ namespace hologram::backends::dense {
 // How a matrix is packed.
 struct BitsForm {
   size_t k = 0, n = 0;
-  unsigned bits = 8;  // 4 or 8
+  unsigned bits = 8;  // 4, 8 or 16
   size_t group = 0;   // rows that share a scale; 0: all. Of 4 bits a multiple of 8
   bool zeros = false;
 
@@ -33,8 +34,8 @@ struct BitsForm {
   size_t groups() const { return (k + group_rows() - 1) / group_rows(); }
 };
 
-// What is packed. A code is a byte of its own, 0..255 or 0..15; a zero is a float in units of
-// codes, left out: 128 or 8, the middle of the codes.
+// What is packed of 4 or 8 bits. A code is a byte of its own, 0..255 or 0..15; a zero is a float in
+// units of codes, left out: 128 or 8, the middle of the codes.
 struct BitsWeights {
   const uint8_t* codes = nullptr;  // (k, column) at [k * n + column]; transposed: [column * k + k]
   bool transposed = false;
@@ -55,6 +56,13 @@ struct GemmBits {
 
 size_t packed_b_bits_bytes(const BitsForm& form);
 void pack_b_bits(const BitsForm& form, const BitsWeights& weights, std::byte* packed);
+// Of 16 bits: k x n floats (n x k when transposed, rows `ldb` apart), each group of a column by the
+// scale that makes its largest value 32767. A group that is not finite makes its column NaN.
+void pack_b_words(const BitsForm& form, const float* b, size_t ldb, bool transposed,
+                  std::byte* packed);
+// Whether this CPU multiplies 16-bit integers in pairs (VNNI): one row by weights of 16 bits then
+// takes about half the time of f32.
+bool has_word_products();
 size_t gemm_bits_scratch_bytes(const GemmBits& gemm);
 void gemm_bits(const GemmBits& gemm, std::byte* scratch, ThreadPool& pool);
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/gemm_bits.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -143,6 +144,141 @@ TEST(GemmBits, SameBitsForEveryBatchAndThreadCount) {
       const auto row = trial.run(1, one, i);
       EXPECT_EQ(std::memcmp(row.data(), all.data() + i * 519, 517 * sizeof(float)), 0) << i;
     }
+  }
+}
+
+// Of 16 bits the weights are given as they are.
+struct Words {
+  BitsForm form;
+  bool transposed;
+  std::vector<float> b, a, bias;
+  AlignedBytes packed;
+
+  Words(size_t m, BitsForm f, bool transposed) : form(f), transposed(transposed) {
+    b = random_values(form.k * form.n, 3);
+    a = random_values(m * (form.k + 3), 5);
+    bias = random_values(form.n, 9);
+    pack();
+  }
+  void pack() {
+    packed = poisoned_scratch(packed_b_bits_bytes(form));
+    pack_b_words(form, b.data(), transposed ? form.k : form.n, transposed, packed.data());
+  }
+  float& weight(size_t k, size_t j) { return b[transposed ? j * form.k + k : k * form.n + j]; }
+  // As it was rounded, by a scale a group of a column.
+  long double rounded(size_t k, size_t j) {
+    const size_t first = k / form.group_rows() * form.group_rows();
+    float largest = 0;
+    for (size_t i = first; i < std::min(first + form.group_rows(), form.k); ++i)
+      largest = std::max(largest, std::abs(weight(i, j)));
+    const float scale = largest / 32767.0f;
+    return std::nearbyint(weight(k, j) / scale) * static_cast<long double>(scale);
+  }
+  std::vector<float> run(size_t m, ThreadPool& pool, size_t first = 0) const {
+    std::vector<float> c(m * (form.n + 2), NAN);
+    GemmBits g{.m = m,
+               .form = form,
+               .a = a.data() + first * (form.k + 3),
+               .lda = form.k + 3,
+               .packed_b = packed.data(),
+               .c = c.data(),
+               .ldc = form.n + 2};
+    g.epilogue.bias = bias.data();
+    AlignedBytes scratch = poisoned_scratch(gemm_bits_scratch_bytes(g));
+    gemm_bits(g, scratch.data(), pool);
+    return c;
+  }
+};
+
+TEST(GemmBits, WordsAreTheProductByRoundedWeights) {
+  ThreadPool pool(2);
+  for_each_level([&] {
+    for (size_t group : {0, 1, 31, 128, 200})
+      for (size_t k : {1, 2, 15, 128, 129, 259, 400})
+        for (size_t n : {1, 32, 45})
+          for (size_t m : {1, 2, 5}) {
+            Words trial(m, {k, n, 16, group, false}, n % 2 == 1);
+            const auto c = trial.run(m, pool);
+            for (size_t j = 0; j < n; ++j) {
+              std::vector<long double> column(k);
+              for (size_t i = 0; i < k; ++i) column[i] = trial.rounded(i, j);
+              for (size_t r = 0; r < m; ++r) {
+                long double sum = trial.bias[j], size = std::abs(trial.bias[j]);
+                for (size_t i = 0; i < k; ++i) {
+                  sum += trial.a[r * (k + 3) + i] * column[i];
+                  // An integer of 20 bits of the largest value of its run.
+                  size += std::abs(column[i]);
+                }
+                ASSERT_NEAR(c[r * (n + 2) + j], sum, size * 1.2e-6)
+                    << m << " x " << k << " x " << n << " group " << group << " at " << r << ", "
+                    << j;
+              }
+              for (size_t i = 0; i < k; ++i)
+                ASSERT_NEAR(column[i], trial.weight(i, j), 2e-5);  // of values up to 1
+            }
+          }
+  });
+}
+
+// The largest digits and weights of one sign: what comes nearest to the ends of 32 bits.
+TEST(GemmBits, SumsOfWordsStayWithin32Bits) {
+  ThreadPool pool(1);
+  for_each_level([&] {
+    for (const float sign : {1.0f, -1.0f})
+      for (const float most : {1.0f, 523775.0f / 524287.0f}) {  // digits of 512, 0 and 511, 511
+        Words trial(1, {256, 32, 16, 0, false}, false);
+        std::ranges::fill(trial.a, sign * most);
+        trial.a[0] = trial.a[128] = sign;
+        std::ranges::fill(trial.b, 1.0f);
+        std::ranges::fill(trial.bias, 0.0f);
+        trial.pack();
+        const auto c = trial.run(1, pool);
+        for (size_t j = 0; j < 32; ++j) EXPECT_NEAR(c[j], sign * (2 + 254 * most), 1e-3);
+      }
+  });
+}
+
+TEST(GemmBits, WordsOfSmallAndUndefinedValues) {
+  ThreadPool pool(1);
+  for_each_level([&] {
+    Words trial(4, {300, 33, 16, 128, false}, false);
+    for (size_t k = 0; k < 300; ++k) {
+      trial.a[k] = 0.0f;
+      trial.a[2 * 303 + k] = k == 5 ? 1e6f : k < 128 ? 0.0f : trial.a[2 * 303 + k];
+      trial.weight(k, 2) = 0.0f;
+      trial.weight(k, 3) *= k < 128 ? 1e-6f : 1.0f;  // a group of its own scale
+      trial.weight(k, 6) = 1e-38f;
+    }
+    for (size_t j = 0; j < 33; ++j) trial.weight(5, j) = 0.0f;  // by 0 for the large one
+    trial.weight(7, 4) = NAN;
+    trial.weight(200, 5) = INFINITY;
+    trial.a[3 * 303 + 40] = NAN;
+    trial.pack();
+    const auto c = trial.run(4, pool);
+    for (size_t j = 0; j < 33; ++j) {
+      EXPECT_TRUE(std::isnan(c[3 * 35 + j]));
+      if (j == 4 || j == 5) {
+        EXPECT_TRUE(std::isnan(c[j]) && std::isnan(c[35 + j]));
+        continue;
+      }
+      EXPECT_EQ(c[j], trial.bias[j]);
+      for (size_t r : {1, 2}) {
+        long double sum = trial.bias[j];
+        for (size_t k = 0; k < 300; ++k) sum += trial.a[r * 303 + k] * trial.weight(k, j);
+        EXPECT_NEAR(c[r * 35 + j], sum, 1e-3) << j;
+      }
+    }
+  });
+}
+
+TEST(GemmBits, WordsHaveTheSameBitsForEveryBatchAndThreadCount) {
+  ThreadPool one(1), three(3);
+  const Words trial(9, {700, 517, 16, 128, false}, false);
+  const auto all = trial.run(9, three);
+  EXPECT_EQ(std::memcmp(all.data(), trial.run(9, one).data(), 9 * 519 * sizeof(float) - 8), 0);
+  for (size_t i = 0; i < 9; ++i) {
+    const auto row = trial.run(1, i % 2 ? one : three, i);
+    EXPECT_EQ(std::memcmp(row.data(), all.data() + i * 519, 517 * sizeof(float)), 0) << i;
   }
 }
 

@@ -52,11 +52,11 @@ Status digits_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   return {};
 }
 
-// B as codes of 4 or 8 bits.
+// B as codes of 4, 8 or 16 bits.
 Status quantised_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   const int64_t bits = c.integer("bits"), group = c.integer("group");
-  if ((bits != 4 && bits != 8) || group < 0 || (bits == 4 && group % 8 != 0) ||
-      c.integer("packed") == 0)
+  if ((bits != 4 && bits != 8 && bits != 16) || group < 0 || (bits == 4 && group % 8 != 0) ||
+      (bits == 16 && c.integer("zeros") != 0) || c.integer("packed") == 0)
     return fail(ErrorCode::unsupported, "weights of {} bits in groups of {}", bits, group);
   const dense::GemmBits narrow{.m = g.m,
                                .form = {.k = g.k,
