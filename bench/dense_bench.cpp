@@ -581,10 +581,12 @@ void memory_table(ThreadPool& one) {
               [&] { pool(plain, one); });
 }
 
-void lstm_table(ThreadPool& one) {
-  const size_t hidden = 128, steps = 32;
+void bench_lstm(size_t steps, size_t hidden, bool words, ThreadPool& one) {
   if (!wanted("lstm")) return;
-  Floats x(steps * hidden), w(packed_b_bytes(hidden, 4 * hidden) / 4), y(steps * hidden);
+  Floats x(steps * hidden), plain(hidden * 4 * hidden), w(packed_b_bytes(hidden, 4 * hidden) / 4),
+      y(steps * hidden), narrow(packed_b_bits_bytes(word_form(hidden, 4 * hidden)) / 4);
+  pack_b(hidden, 4 * hidden, plain.data(), hidden, true, w.data(), one);
+  pack_b_words(word_form(hidden, 4 * hidden), plain.data(), hidden, true, narrow.bytes.data());
   Recurrent r{.steps = steps,
               .batch = 1,
               .input = hidden,
@@ -597,10 +599,20 @@ void lstm_table(ThreadPool& one) {
               .y = y.data(),
               .y_step = hidden,
               .y_sample = hidden};
+  if (words) {
+    r.words_r = narrow.bytes.data();
+    if (steps == 1) r.words_w = narrow.bytes.data();
+  }
   Floats scratch(lstm_scratch_bytes(r) / 4);
   const auto run = [&] { lstm(r, scratch.bytes.data(), one); };
-  row("lstm", "32 steps, 128 units", 2.0 * steps * 8 * hidden * hidden, "GFLOP/s",
-      measure(run, fma_ceiling, 0.2, true));
+  row(words ? "lstm 16 bits" : "lstm", fmt::format("{} steps, {} units", steps, hidden),
+      2.0 * steps * 8 * hidden * hidden, "GFLOP/s", measure(run, fma_ceiling, 0.2, true));
+}
+
+void lstm_table(ThreadPool& one) {
+  for (const size_t hidden : {64, 128, 256})
+    for (const size_t steps : {1, 32})
+      for (const bool words : {false, true}) bench_lstm(steps, hidden, words, one);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/kernels/alignment.h"
+#include "compiler/recurrent_weights.h"
 #include "graph/passes/value_uses.h"
 
 namespace hologram::compiler {
@@ -37,8 +38,7 @@ class Packer {
     for (Node& node : graph_.nodes) {
       for (graph::Subgraph& sub : node.subgraphs)
         HOLOGRAM_CHECK(pack_weights(*sub.graph, stay_from_));
-      if (node.domain.empty() && (node.op == "LSTM" || node.op == "GRU"))
-        HOLOGRAM_CHECK(pack_recurrent(node));
+      HOLOGRAM_CHECK(pack_recurrent(node));
       if (node.domain != "hologram") continue;
       if (node.op == "MatMul" || node.op == "Conv" || node.op == "MatMulInteger" ||
           node.op == "ConvInteger")
@@ -117,47 +117,42 @@ class Packer {
     return true;
   }
 
-  // LSTM and GRU as their dense kernels have them: usual activations, nothing clipped.
+  // LSTM and GRU as their dense kernels have them; `bits`: as 16-bit integers what few rows meet.
   Status pack_recurrent(Node& node) {
-    const Tensor *w = constant_of(graph_, node.inputs[1]), *r = constant_of(graph_, node.inputs[2]);
-    const graph::Attributes& a = node.attributes;
-    const int64_t gates = node.op == "LSTM" ? 4 : 3;
-    const std::string direction(a.text("direction", "forward"));
-    const int64_t directions = direction == "bidirectional" ? 2 : 1;
-    if (!w || !r || w->dtype != DType::f32 || r->dtype != DType::f32 || w->dims.rank() != 3 ||
-        r->dims.rank() != 3 || w->count() == 0 || a.has("activations") || a.has("clip") ||
-        a.integer("input_forget") != 0 || a.integer("quantise_state") != 0 ||
-        (a.integer("layout") != 0 && directions == 2))
-      return {};
-    const int64_t hidden = r->dims[2], inputs = w->dims[2];
-    // A mistake of the model is left for the plain operator to name.
-    if (!(w->dims == kernels::Dims{directions, gates * hidden, inputs}) ||
-        !(r->dims == kernels::Dims{directions, gates * hidden, hidden}) ||
-        a.integer("hidden_size", hidden) != hidden ||
-        (direction != "forward" && direction != "reverse" && directions == 1))
-      return {};
+    const auto weights = recurrent_weights(graph_, node);
+    if (!weights) return {};
+    const bool words = node.attributes.integer("bits") != 0;
+    const auto directions = static_cast<size_t>(weights->directions);
     for (size_t input : {size_t{1}, size_t{2}}) {
-      const Key key{node.inputs[input], {6, gates}};
+      const bool narrow = words && (input == 2 || weights->few_inputs());
+      const Key key{node.inputs[input], {6, weights->gates, narrow}};
       auto found = packed_.find(key);
       if (found == packed_.end()) {
         HOLOGRAM_TRY(const Tensor plain,
                      kernels::aligned(*constant_of(graph_, node.inputs[input])));
         const auto k = static_cast<size_t>(plain.dims[2]), n = static_cast<size_t>(plain.dims[1]);
-        const size_t bytes = dense::packed_b_bytes(k, n);
-        HOLOGRAM_TRY(Tensor packed, allocate(bytes * static_cast<size_t>(directions)));
-        for (size_t i = 0; i < static_cast<size_t>(directions); ++i)
-          dense::pack_b(k, n, plain.as<float>() + i * k * n, k, true,
-                        packed.as<float>() + i * bytes / sizeof(float), ThreadPool::shared());
+        const dense::BitsForm form = dense::word_form(k, n);
+        const size_t bytes =
+            narrow ? dense::packed_b_bits_bytes(form) : dense::packed_b_bytes(k, n);
+        HOLOGRAM_TRY(Tensor packed, allocate(bytes * directions, narrow ? DType::u8 : DType::f32));
+        for (size_t i = 0; i < directions; ++i) {
+          const float* from = plain.as<float>() + i * k * n;
+          std::byte* to = packed.data + i * bytes;
+          if (narrow)
+            dense::pack_b_words(form, from, k, true, to);
+          else
+            dense::pack_b(k, n, from, k, true, reinterpret_cast<float*>(to), ThreadPool::shared());
+        }
         const std::string name = graph_.value(node.inputs[input]).name;
         found = packed_.emplace(key, graph_.add_constant(std::move(packed), name)).first;
       }
       node.inputs[input] = found->second;
     }
     node.domain = "hologram";
-    node.attributes.set("hidden_size", hidden);
-    node.attributes.set("input_size", inputs);
+    node.attributes.set("hidden_size", weights->hidden);
+    node.attributes.set("input_size", weights->inputs);
     for (const char* name :
-         {"activation_alpha", "activation_beta", "input_forget", "quantise_state"})
+         {"activation_alpha", "activation_beta", "input_forget", "quantise_state", "bits", "group"})
       node.attributes.erase(name);
     return {};
   }

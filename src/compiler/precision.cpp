@@ -11,6 +11,7 @@
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "compiler/recurrent_weights.h"
 #include "compiler/signal_filters.h"
 #include "compiler/weight_codes.h"
 #include "graph/passes/value_uses.h"
@@ -31,7 +32,6 @@ constexpr int64_t kFewPixels = 16;
 constexpr int64_t kSmallMatrix = 256 * 1024;  // elements: 1 MiB of f32
 // Of 16 bits: the row has to become integers first, and a panel is as wide.
 constexpr int64_t kTinyMatrix = 4096, kFewColumns = 32;
-constexpr int64_t kWordGroup = 128;  // rows of a column that share a scale
 
 bool multiplies(const Node& node) {
   return node.op == "MatMul" || node.op == "Conv" || node.op == "Attention";
@@ -59,12 +59,16 @@ bool is_small(const Graph& graph, const Node& node, Precision precision) {
           node.attributes.integer("k") * node.attributes.integer("n") <= kSmallMatrix);
 }
 
-// Whether a product of few rows takes its weights as 16-bit integers, half the bytes of f32 at an
-// error near 1e-5. Of several rows bf16 is faster, of more than three f32 is.
+// Whether a product of few rows, or an LSTM or GRU of a small batch, takes its weights as 16-bit
+// integers, half the bytes of f32 at an error near 1e-5. Of several rows bf16 is faster, of more
+// than three f32 is.
 bool by_words(const Graph& graph, const Node& node, Precision precision) {
-  if (node.op != "MatMul" || (precision != Precision::fast && precision != Precision::bf16) ||
-      !dense::has_word_products())
+  if ((precision != Precision::fast && precision != Precision::bf16) || !dense::has_word_products())
     return false;
+  if (const auto recurrent = recurrent_weights(graph, node))
+    return recurrent->few_states() && recurrent->gates * recurrent->hidden >= kFewColumns &&
+           recurrent->gates * recurrent->hidden * recurrent->hidden >= kTinyMatrix;
+  if (node.domain != "hologram" || node.op != "MatMul") return false;
   const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   const int64_t k = node.attributes.integer("k"), n = node.attributes.integer("n");
   return weights && weights->dtype == DType::f32 &&
@@ -224,10 +228,9 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       choice.product_of.insert(inner.product_of.begin(), inner.product_of.end());
     }
     const bool words = by_words(graph, node, precision);
-    const bool product = node.domain == "hologram" && multiplies(node);
+    const bool product = words || (node.domain == "hologram" && multiplies(node));
     const bool narrow =
-        product &&
-        (words || (possible && has_narrow_kernel(graph, node, precision, wish.measured)));
+        words || (product && possible && has_narrow_kernel(graph, node, precision, wish.measured));
     Grade grade = Grade::f32;
     if (narrow) {
       const bool bytes = wish.measured && precision == Precision::bf16 && has_bytes(graph, node);
@@ -268,7 +271,7 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
     }
     if (grade == Grade::words) {
       node.attributes.set("bits", int64_t{16});
-      node.attributes.set("group", kWordGroup);
+      node.attributes.set("group", int64_t{dense::kWordGroup});
       ++choice.words;
       continue;
     }

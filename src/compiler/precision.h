@@ -40,7 +40,7 @@ Result<Precision> parse_precision(std::string_view name);
 // Products of one row (in `fast` up to three) by constants, which wait for the matrix, get `bits`
 // 16 on CPUs that multiply such integers: 16-bit weights by a scale for each 128 of a column
 // (GemmBits), the row in f32 or integers of 20 bits. That is half of the bytes of f32, at an error
-// near 1e-5 of the result's range.
+// near 1e-5 of the result's range. LSTM and GRU of a small or unknown batch get it too.
 //
 // Step i of those that could be narrow is widened[i] grades wider, at most widest_grade(). In
 // `fast`: digits (two parts where it has none or nothing is measured), two parts, f32; in `bf16`

@@ -186,6 +186,67 @@ TEST(Precision, OneRowTakesWeightsOf16Bits) {
   EXPECT_EQ(wider_bytes, f32_bytes);
 }
 
+// An LSTM in two directions and a GRU behind it, of one sample.
+TEST(Precision, RecurrentLayersTakeWeightsOf16Bits) {
+  const auto run = [](int64_t steps, int64_t batch, Precision precision, uint8_t wider,
+                      size_t* bytes, std::string* note) {
+    Graph g;
+    const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({steps, batch, 40})));
+    const auto constant = [&](const kernels::Dims& dims, uint32_t seed) {
+      return g.add_constant(random_tensor(dims, seed, 0.2f), "c" + std::to_string(seed));
+    };
+    const ValueId both = g.op("LSTM")
+                             .input(x)
+                             .input(constant({2, 4 * 48, 40}, 1))
+                             .input(constant({2, 4 * 48, 48}, 2))
+                             .input(constant({2, 8 * 48}, 3))
+                             .attribute("hidden_size", 48)
+                             .attribute("direction", "bidirectional");
+    const ValueId shape = g.add_constant(
+        *Tensor::from<int64_t>({3}, std::vector<int64_t>{steps, batch, 96}), "shape");
+    g.outputs = {g.op("GRU")
+                     .input(g.op("Reshape")
+                                .input(g.op("Transpose")
+                                           .input(both)
+                                           .attribute("perm", std::vector<int64_t>{0, 2, 1, 3}))
+                                .input(shape))
+                     .input(constant({1, 3 * 64, 96}, 4))
+                     .input(constant({1, 3 * 64, 64}, 5))
+                     .attribute("hidden_size", 64)};
+    g.output_names = {"y"};
+    EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
+    CompileReport report;
+    std::vector<float> y =
+        result_of(std::move(g), {steps, batch, 40},
+                  {.precision = precision, .widened = {wider, wider}, .report = &report}, bytes);
+    if (note) *note = report.precision_note;
+    return y;
+  };
+  const bool has = backends::dense::has_word_products();
+  constexpr size_t kStates = 2 * 4 * 48 * 48 + 3 * 64 * 64, kInputs = 2 * 4 * 48 * 40 + 3 * 64 * 96;
+  for (const int64_t steps : {1, 7}) {
+    size_t f32_bytes = 0, words_bytes = 0, wider_bytes = 0;
+    std::string note;
+    const auto exact = run(steps, 1, Precision::f32, 0, &f32_bytes, nullptr);
+    const auto words = run(steps, 1, Precision::bf16, 0, &words_bytes, &note);
+    EXPECT_LE(error(words, exact), 5e-5);
+    EXPECT_EQ(run(steps, 1, Precision::bf16, 2, nullptr, nullptr), words);
+    EXPECT_EQ(run(steps, 1, Precision::bf16, 3, &wider_bytes, nullptr), exact);
+    EXPECT_EQ(wider_bytes, f32_bytes);
+    EXPECT_EQ(note.find("; 2 of them by weights of 16 bits") != std::string::npos, has) << note;
+    if (!has) continue;
+    EXPECT_NE(words, exact);
+    // All steps at once are many rows for W.
+    const size_t narrow = steps == 1 ? kStates + kInputs : kStates;
+    EXPECT_LT(words_bytes, f32_bytes - narrow * 7 / 4);
+    EXPECT_GT(words_bytes, f32_bytes - narrow * 2);
+  }
+  size_t f32_bytes = 0, batch_bytes = 0;
+  run(2, 3, Precision::f32, 0, &f32_bytes, nullptr);
+  run(2, 3, Precision::bf16, 0, &batch_bytes, nullptr);
+  EXPECT_EQ(batch_bytes, f32_bytes);
+}
+
 TEST(Precision, TheReportSaysWhatBecameOfIt) {
   EXPECT_EQ(product_report(64, 32, Precision::f32).precision_note, "");
   EXPECT_EQ(product_report(64, 32, Precision::bf16).precision_note,
@@ -206,7 +267,7 @@ TEST(Precision, StepsCanBeWider) {
   const CompileReport none = report_of({}), all = report_of(std::vector<uint8_t>(100, 2));
   EXPECT_EQ(none.precision_note.find("wider"), std::string::npos);
   EXPECT_NE(all.precision_note.find(" of them wider"), std::string::npos);
-  EXPECT_NE(report_of({0, 2}).precision_note.find("; 1 of them wider"), std::string::npos);
+  EXPECT_NE(report_of({0, 3}).precision_note.find("; 1 of them wider"), std::string::npos);
   EXPECT_EQ(none.narrow_steps + none.wide_steps, all.narrow_steps + all.wide_steps);
   // Each step that is wider brings the result nearer, until it is that of `fast`, or of f32.
   const std::vector<float> exact = result(Precision::f32);

@@ -263,6 +263,34 @@ TEST(HostileNumbers, BitsOfProducts) {
   refused(with(call, "dynamic", int64_t{1}), "8-bit weights");
 }
 
+TEST(HostileNumbers, MatricesOfRecurrentLayers) {
+  // 20 inputs and 8 states, 32 gates: one panel. The states as 16-bit integers.
+  constexpr int64_t kBytes = 32 * 4 + 8 * 32 * 2;
+  Call call{"hologram.LSTM", {zeros({3, 1, 20}), zeros({20 * 32}), zeros({kBytes}, DType::u8)}};
+  call = with(with(call, "input_size", int64_t{20}), "hidden_size", int64_t{8});
+  EXPECT_EQ(floats(call), std::vector<float>(3 * 8, 0.0f));
+  Call narrow = call;
+  narrow.inputs[1] = zeros({32 * 4 + 20 * 32 * 2}, DType::u8);
+  EXPECT_EQ(floats(narrow), std::vector<float>(3 * 8, 0.0f));
+
+  for (int64_t bytes : {int64_t{0}, kBytes - 1, kBytes + 1, int64_t{8 * 32 * 4}}) {
+    Call other = call;
+    other.inputs[2] = zeros({bytes}, DType::u8);
+    refused(other, "packed R is");
+    other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "packed W is");
+  }
+  for (DType dtype : {DType::bf16, DType::f16, DType::i8}) {
+    Call other = call;
+    other.inputs[2] = zeros({8 * 32 * 4 / static_cast<int64_t>(size_of(dtype))}, dtype);
+    refused(other, "");
+  }
+  refused(with(call, "direction", std::string("bidirectional")), "packed W is");
+  refused(with(call, "hidden_size", int64_t{9}), "packed W is");
+  refused(with(call, "hidden_size", kLargest), "");
+}
+
 TEST(HostileNumbers, ConvolutionsOfPointsBeforeADepthwiseOne) {
   Call call{"hologram.Conv",
             {zeros({1, 1, 5, 6, 16}), zeros({2 * 9 * 16}), zeros({32}), std::nullopt,

@@ -213,6 +213,8 @@ void add_dense(OperatorTable& table) {
         .signature(signature)
         .where("T", {DType::f32})
         .where("P", {DType::f32, DType::bf16, DType::f16, DType::u8})
+        .where("PW", {DType::f32, DType::u8})
+        .where("PR", {DType::f32, DType::u8})
         .where("TX", {DType::f32, DType::bf16})
         .where("TP", {DType::f32, DType::bf16})
         .where("TR", {DType::f32, DType::bf16})
@@ -260,11 +262,11 @@ void add_dense(OperatorTable& table) {
               "x_channels_last:i, y_channels_last:i",
               conv_integer);
   add("LSTM", "direction:s, hidden_size:i, input_size:i, layout:i",
-      "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T?, initial_c:T?, P:T? -> Y:T?, Y_h:T?, "
-      "Y_c:T?",
+      "X:T, W:PW, R:PR, B:T?, sequence_lens:i32?, initial_h:T?, initial_c:T?, P:T? -> Y:T?, "
+      "Y_h:T?, Y_c:T?",
       recurrent);
   add("GRU", "direction:s, hidden_size:i, input_size:i, layout:i, linear_before_reset:i",
-      "X:T, W:T, R:T, B:T?, sequence_lens:i32?, initial_h:T? -> Y:T?, Y_h:T?", recurrent);
+      "X:T, W:PW, R:PR, B:T?, sequence_lens:i32?, initial_h:T? -> Y:T?, Y_h:T?", recurrent);
   table.add("GatherPacked", "hologram")
       .signature("table:T, indices:I -> Y:T")
       .where("T", {DType::f32})

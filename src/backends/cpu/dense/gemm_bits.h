@@ -34,6 +34,12 @@ struct BitsForm {
   size_t groups() const { return (k + group_rows() - 1) / group_rows(); }
 };
 
+// The form of 16 bits that the compiler uses.
+inline constexpr size_t kWordGroup = 128;
+inline BitsForm word_form(size_t k, size_t n) {
+  return {.k = k, .n = n, .bits = 16, .group = kWordGroup};
+}
+
 // What is packed of 4 or 8 bits. A code is a byte of its own, 0..255 or 0..15; a zero is a float in
 // units of codes, left out: 128 or 8, the middle of the codes.
 struct BitsWeights {

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/math-inl.h"
 #include "backends/cpu/dense/tile.h"
 #include "support/aligned.h"
@@ -90,6 +91,18 @@ namespace {
 
 constexpr size_t kLstmGates = 4, kGruGates = 3;
 
+// The same product by weights of 16 bits.
+GemmBits by_words(const Gemm& g, const std::byte* words) {
+  return {.m = g.m,
+          .form = word_form(g.k, g.n),
+          .a = g.a,
+          .lda = g.lda,
+          .packed_b = words,
+          .c = g.c,
+          .ldc = g.ldc,
+          .epilogue = g.epilogue};
+}
+
 // Scratch, in floats.
 struct Places {
   size_t hidden;                                                    // padded
@@ -112,17 +125,16 @@ struct Places {
     bias = take(2 * gate_count * r.hidden);
     peephole = take(3 * hidden);
     gemm = at;
-    const Gemm first{
-        .m = r.steps * r.batch, .n = gate_count * r.hidden, .k = r.input, .packed_b = r.packed_w};
-    const Gemm step{
-        .m = r.batch, .n = gate_count * r.hidden, .k = r.hidden, .packed_b = r.packed_r};
+    const Gemm first{.m = r.steps * r.batch, .n = gate_count * r.hidden, .k = r.input};
+    const Gemm step{.m = r.batch, .n = gate_count * r.hidden, .k = r.hidden};
     // The scratch of a packed product does not depend on the pointer, only on its being there.
     static constexpr float kPacked = 0.0f;
-    const auto packed = [](Gemm g) {
+    const auto scratch = [](Gemm g, const std::byte* words) {
+      if (words) return gemm_bits_scratch_bytes(by_words(g, words));
       g.packed_b = &kPacked;
       return gemm_scratch_bytes(g);
     };
-    bytes = at * sizeof(float) + std::max(packed(first), packed(step));
+    bytes = at * sizeof(float) + std::max(scratch(first, r.words_w), scratch(step, r.words_r));
   }
 };
 
@@ -172,11 +184,13 @@ class Walk {
            .k = r_.hidden,
            .a = state,
            .lda = places_.hidden,
-           .packed_b = r_.packed_r + first * r_.hidden * r_.hidden,
+           .packed_b = r_.packed_r ? r_.packed_r + first * r_.hidden * r_.hidden : nullptr,
            .c = product(sample) + first * r_.hidden,
            .ldc = gate_count_ * r_.hidden};
     g.epilogue.bias = recurrent_bias() + first * r_.hidden;
-    gemm(g, reinterpret_cast<std::byte*>(base_ + places_.gemm), pool_);
+    multiply(g, r_.words_r
+                    ? r_.words_r + packed_b_bits_bytes(word_form(r_.hidden, first * r_.hidden))
+                    : nullptr);
   }
   // True when the first two gates of a GRU end where a panel of the packed weights does.
   bool has_whole_panels() const { return 2 * r_.hidden % kPanelColumns == 0; }
@@ -228,19 +242,26 @@ class Walk {
       std::copy_n(from + s * r_.hidden, r_.hidden, to + s * places_.hidden);
   }
 
+  void multiply(const Gemm& g, const std::byte* words) {
+    auto* scratch = reinterpret_cast<std::byte*>(base_ + places_.gemm);
+    if (words)
+      gemm_bits(by_words(g, words), scratch, pool_);
+    else
+      gemm(g, scratch, pool_);
+  }
+
   void multiply_inputs() {
     const size_t n = gate_count_ * r_.hidden;
     Gemm g{.n = n, .k = r_.input, .packed_b = r_.packed_w, .ldc = n};
     g.epilogue.bias = base_ + places_.bias;
     float* to = base_ + places_.inputs;
-    auto* gemm_scratch = reinterpret_cast<std::byte*>(base_ + places_.gemm);
     // One product where (step, sample) is one regular row index; otherwise one a step.
     if (r_.batch == 1 || r_.x_step == r_.batch * r_.x_sample) {
       g.m = r_.steps * r_.batch;
       g.a = r_.x;
       g.lda = r_.batch == 1 ? r_.x_step : r_.x_sample;
       g.c = to;
-      gemm(g, gemm_scratch, pool_);
+      multiply(g, r_.words_w);
       return;
     }
     for (size_t t = 0; t < r_.steps; ++t) {
@@ -248,7 +269,7 @@ class Walk {
       g.a = r_.x + t * r_.x_step;
       g.lda = r_.x_sample;
       g.c = to + t * r_.batch * n;
-      gemm(g, gemm_scratch, pool_);
+      multiply(g, r_.words_w);
     }
   }
 

@@ -5,6 +5,9 @@
 // ONNX matrices: pack_b(input, gates * hidden, W, input, true, ...), pack_b(hidden, gates * hidden,
 // R, hidden, true, ...), gates in ONNX order: i o f c for LSTM, z r h for GRU.
 //
+// Either matrix may be of 16 bits instead (pack_b_words of a word_form): for few rows, that is for
+// a small batch, and for W few steps as well.
+//
 // Strides are in floats. Bits depend neither on threads nor on the batch.
 #pragma once
 
@@ -22,14 +25,16 @@ struct Recurrent {
   size_t x_step = 0, x_sample = 0;
   const float* packed_w = nullptr;
   const float* packed_r = nullptr;
-  const float* bias = nullptr;       // that of W, then that of R: 2 * gates * hidden; or null
-  const float* initial_h = nullptr;  // batch x hidden, or null for zero
-  const float* initial_c = nullptr;  // LSTM
-  const float* peephole = nullptr;   // LSTM: 3 * hidden (i o f), or null
-  const int32_t* lengths = nullptr;  // steps of each sample, or null for all
-  float clip = 0.0f;                 // gates are clipped to +-clip before activation; 0: not
-  bool linear_before_reset = false;  // GRU
-  float* y = nullptr;                // the state after each step, or null; 0 beyond a length
+  const std::byte* words_w = nullptr;  // instead of packed_w
+  const std::byte* words_r = nullptr;  // instead of packed_r
+  const float* bias = nullptr;         // that of W, then that of R: 2 * gates * hidden; or null
+  const float* initial_h = nullptr;    // batch x hidden, or null for zero
+  const float* initial_c = nullptr;    // LSTM
+  const float* peephole = nullptr;     // LSTM: 3 * hidden (i o f), or null
+  const int32_t* lengths = nullptr;    // steps of each sample, or null for all
+  float clip = 0.0f;                   // gates are clipped to +-clip before activation; 0: not
+  bool linear_before_reset = false;    // GRU
+  float* y = nullptr;                  // the state after each step, or null; 0 beyond a length
   size_t y_step = 0, y_sample = 0;
   float* last_h = nullptr;  // batch x hidden, or null
   float* last_c = nullptr;  // LSTM

@@ -1,6 +1,7 @@
 #include "backends/cpu/dense/recurrent.h"
 
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/testing.h"
 
 namespace hologram::backends::dense {
@@ -14,6 +15,7 @@ struct Trial {
   std::vector<float> x, w, rw, bias, h0, c0, peephole, y, last_h, last_c;
   std::vector<int32_t> lengths;
   AlignedBytes packed_w, packed_r;
+  double tolerance = 1e-5;
 
   Trial(size_t gates, size_t steps, size_t batch, size_t input, size_t hidden) : gates(gates) {
     r.steps = steps;
@@ -46,6 +48,36 @@ struct Trial {
     r.y_sample = hidden;
     r.last_h = last_h.data();
     if (gates == 4) r.last_c = last_c.data();
+  }
+  // Rounded as 16 bits are, by a scale for each group of a column.
+  static void round_words(std::vector<float>& weights, size_t k) {
+    for (size_t column = 0; column < weights.size(); column += k)
+      for (size_t first = column; first < column + k; first += kWordGroup) {
+        const size_t past = std::min(first + kWordGroup, column + k);
+        float largest = 0;
+        for (size_t i = first; i < past; ++i) largest = std::max(largest, std::abs(weights[i]));
+        const float scale = largest / 32767.0f;
+        for (size_t i = first; i < past; ++i)
+          weights[i] = std::nearbyint(weights[i] / scale) * scale;
+      }
+  }
+  void use_words(bool of_inputs, bool of_states) {
+    const auto pack = [&](std::vector<float>& weights, size_t k, AlignedBytes& packed) {
+      round_words(weights, k);
+      const BitsForm form = word_form(k, gates * r.hidden);
+      packed = poisoned_scratch(packed_b_bits_bytes(form));
+      pack_b_words(form, weights.data(), k, true, packed.data());
+      return packed.data();
+    };
+    if (of_inputs) {
+      r.words_w = pack(w, r.input, packed_w);
+      r.packed_w = nullptr;
+    }
+    if (of_states) {
+      r.words_r = pack(rw, r.hidden, packed_r);
+      r.packed_r = nullptr;
+    }
+    tolerance = 5e-5;  // rows are integers of 20 bits
   }
   void batch_major() {  // [sample][step][...]
     r.x_step = r.input;
@@ -82,13 +114,13 @@ struct Trial {
         const bool alive = !r.lengths || int32_t(t) < lengths[s];
         if (alive) step(s, t, h, c);
         for (size_t j = 0; j < n; ++j)
-          ASSERT_NEAR(y[t * r.y_step + s * r.y_sample + j], alive ? h[j] : 0.0, 1e-5)
+          ASSERT_NEAR(y[t * r.y_step + s * r.y_sample + j], alive ? h[j] : 0.0, tolerance)
               << "step " << t << " sample " << s << " unit " << j;
       }
       for (size_t j = 0; j < n; ++j) {
-        ASSERT_NEAR(last_h[s * n + j], h[j], 1e-5);
+        ASSERT_NEAR(last_h[s * n + j], h[j], tolerance);
         if (gates == 4) {
-          ASSERT_NEAR(last_c[s * n + j], c[j], 1e-5);
+          ASSERT_NEAR(last_c[s * n + j], c[j], tolerance);
         }
       }
     }
@@ -145,6 +177,23 @@ TEST(Recurrent, LstmAndGru) {
             if (kind & 2) t.use_all();
             if (kind & 4) t.batch_major();
             if (kind & 8) t.r.linear_before_reset = true;
+            t.expect_right();
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+  });
+}
+
+TEST(Recurrent, ByWeightsOf16Bits) {
+  for_each_level([] {
+    for (size_t gates : {3, 4})
+      for (size_t hidden : {1, 7, 16, 40, 144})
+        for (size_t batch : {1, 3})
+          for (int kind = 0; kind < 8; ++kind) {
+            Trial t(gates, 3, batch, 5, hidden);
+            t.use_words(kind % 3 != 1, kind % 3 != 2);
+            if (kind & 1) t.use_all();
+            if (kind & 2) t.batch_major();
+            if (kind & 4) t.r.linear_before_reset = true;
             t.expect_right();
             if (::testing::Test::HasFatalFailure()) return;
           }

@@ -1,8 +1,9 @@
 // hologram.LSTM and hologram.GRU: f32, sigmoid gates, tanh states, no clipping, weights packed by
-// the compiler, one direction after the other.
+// the compiler as f32 or as 16-bit integers, one direction after the other.
 #include <algorithm>
 
 #include "backends/cpu/dense/gemm.h"
+#include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/recurrent.h"
 #include "backends/cpu/kernels/fused.h"
 
@@ -20,6 +21,21 @@ Status expect(const KernelContext& c, size_t input, std::string_view name, int64
   if (!c.has_input(input) || c.input(input).count() == count) return {};
   return fail(ErrorCode::shape_mismatch, "{} is {}; {} elements expected", name,
               c.input(input).dims.to_string(), count);
+}
+
+// Of 16-bit integers where its elements are bytes.
+Status expect_matrix(const KernelContext& c, size_t input, std::string_view name,
+                     int64_t directions, int64_t rows, int64_t columns) {
+  const Tensor& matrix = c.input(input);
+  const auto k = static_cast<size_t>(rows), n = static_cast<size_t>(columns);
+  const size_t bytes = matrix.dtype == DType::u8
+                           ? dense::packed_b_bits_bytes(dense::word_form(k, n))
+                           : dense::packed_b_bytes(k, n);
+  if ((matrix.dtype == DType::f32 || matrix.dtype == DType::u8) &&
+      matrix.bytes() == bytes * static_cast<size_t>(directions))
+    return {};
+  return fail(ErrorCode::shape_mismatch, "{} is {} bytes; {} x {} expected", name, matrix.bytes(),
+              rows, columns);
 }
 
 Result<Layer> layer_of(const KernelContext& c, int64_t gates) {
@@ -40,13 +56,8 @@ Result<Layer> layer_of(const KernelContext& c, int64_t gates) {
   l.steps = x[l.batch_first ? 1 : 0];
   l.batch = x[l.batch_first ? 0 : 1];
   const int64_t width = gates * l.hidden, states = l.directions * l.batch * l.hidden;
-  const auto packed = [&](int64_t rows) {
-    return l.directions * static_cast<int64_t>(dense::packed_b_bytes(static_cast<size_t>(rows),
-                                                                     static_cast<size_t>(width)) /
-                                               sizeof(float));
-  };
-  HOLOGRAM_CHECK(expect(c, 1, "packed W", packed(l.inputs)));
-  HOLOGRAM_CHECK(expect(c, 2, "packed R", packed(l.hidden)));
+  HOLOGRAM_CHECK(expect_matrix(c, 1, "packed W", l.directions, l.inputs, width));
+  HOLOGRAM_CHECK(expect_matrix(c, 2, "packed R", l.directions, l.hidden, width));
   HOLOGRAM_CHECK(expect(c, 3, "B", l.directions * 2 * width));
   HOLOGRAM_CHECK(expect(c, 4, "sequence_lens", l.batch));
   HOLOGRAM_CHECK(expect(c, 5, "initial_h", states));
@@ -81,14 +92,20 @@ Status recurrent(KernelContext& c, int64_t gates) {
     const auto made = [&](size_t output, int64_t count) {
       return outputs[output] ? outputs[output] + i * count : nullptr;
     };
+    const auto matrix = [&](size_t input, DType dtype) -> const std::byte* {
+      const Tensor& all = c.input(input);
+      return all.dtype != dtype ? nullptr : all.data + i * (all.bytes() / l.directions);
+    };
     dense::Recurrent r{.steps = static_cast<size_t>(l.steps),
                        .batch = static_cast<size_t>(l.batch),
                        .input = static_cast<size_t>(l.inputs),
                        .hidden = static_cast<size_t>(l.hidden),
                        .reverse = l.reverse || i == 1,
                        .x = c.input(0).as<float>(),
-                       .packed_w = part(1, c.input(1).count() / l.directions),
-                       .packed_r = part(2, c.input(2).count() / l.directions),
+                       .packed_w = reinterpret_cast<const float*>(matrix(1, DType::f32)),
+                       .packed_r = reinterpret_cast<const float*>(matrix(2, DType::f32)),
+                       .words_w = matrix(1, DType::u8),
+                       .words_r = matrix(2, DType::u8),
                        .bias = part(3, 2 * width),
                        .initial_h = part(5, state),
                        .initial_c = is_lstm ? part(6, state) : nullptr,
