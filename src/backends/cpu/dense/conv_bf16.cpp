@@ -181,7 +181,7 @@ void take_apart(const Pixels& input, const Image& image, uint32_t* units, Thread
     }
   };
   const size_t values = image.chunks * image.chunk;
-  for_image_rows(pool, image.chunks * planes, image.y.size, image.x.size, values < 32768 ? 1 : 0,
+  for_image_rows(pool, image.chunks * planes, image.y.size, image.x.size, values < 8192 ? 1 : 0,
                  fill);
 }
 

@@ -191,7 +191,7 @@ void conv_bytes(const ConvBytes& conv, std::byte* memory, ThreadPool& pool) {
   const size_t head = head_bytes(s.out_channels);
   const auto* column_sums = reinterpret_cast<const int32_t*>(conv.packed_weights + head);
   const size_t pixels = s.out_height * s.out_width;
-  const unsigned threads = s.in_channels * s.in_height * s.in_width < 32768 ? 1 : 0;
+  const unsigned threads = s.in_channels * s.in_height * s.in_width < 8192 ? 1 : 0;
   const bool copies = copies_rows(image);
   using PackRows = FunctionRef<void(size_t, size_t, uint32_t*)>;
   const auto copy_rows = [&](size_t row, size_t height, uint32_t* packed) {

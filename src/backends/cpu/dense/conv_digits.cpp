@@ -154,7 +154,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
   const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
   const size_t out_values = channel_blocks(s.out_channels) * block;
   const size_t outputs = align_up(s.out_channels, kChannelBlock);
-  const unsigned threads = s.in_channels * s.in_height * s.in_width < 32768 ? 1 : 0;
+  const unsigned threads = s.in_channels * s.in_height * s.in_width < 8192 ? 1 : 0;
   const TileKernel kernel = tile_kernel();
   for (size_t n = 0; n < s.batch; ++n) {
     Pixels in{s, conv.input};
