@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/dense/blocked_output.h"
 #include "backends/cpu/dense/digit_image.h"
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_narrow.h"
 #include "backends/cpu/dense/image_rows.h"
-#include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
 #include "support/aligned.h"
 
@@ -144,18 +144,15 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
   const auto take = [&](size_t bytes) { return std::exchange(memory, memory + bytes); };
   auto* units = reinterpret_cast<uint32_t*>(take(scratch.image));
   auto* steps = reinterpret_cast<ptrdiff_t*>(take(scratch.steps));
-  Epilogue epilogue = conv.epilogue;
-  pad_bias(s, epilogue, reinterpret_cast<float*>(take(scratch.bias)));
+  const BlockedOutput output(s, {.image = conv.output, .epilogue = conv.epilogue},
+                             reinterpret_cast<float*>(take(scratch.bias)));
   std::byte* scales = take(scratch.scales);
   auto* row_scales = reinterpret_cast<float*>(scales);
   image.find_steps(steps);
 
   const auto* column_scales = reinterpret_cast<const float*>(conv.packed_weights);
-  const size_t pixels = s.out_height * s.out_width, block = pixels * kChannelBlock;
-  const size_t out_values = channel_blocks(s.out_channels) * block;
-  const size_t outputs = align_up(s.out_channels, kChannelBlock);
+  const size_t pixels = s.out_height * s.out_width;
   const unsigned threads = s.in_channels * s.in_height * s.in_width < 8192 ? 1 : 0;
-  const TileKernel kernel = tile_kernel();
   for (size_t n = 0; n < s.batch; ++n) {
     Pixels in{s, conv.input};
     in.input += n * channel_blocks(s.in_channels) * in.block();
@@ -199,18 +196,7 @@ void conv_digits(const ConvDigits& conv, std::byte* memory, ThreadPool& pool) {
                       image.points ? 1 : 0, column_scales + column);
       const size_t line = image.points ? pixels : s.out_width;  // pixels without a margin
       for_pixel_runs(row, rows, image.width, line, [&](size_t r, size_t count, size_t pixel) {
-        Tile tile;
-        tile.rows = count;
-        // Whole blocks are written; the lanes beyond the channels receive what falls out.
-        tile.columns = std::min(width, outputs - column);
-        tile.column = column;
-        tile.epilogue = &epilogue;
-        tile.offset = n * out_values + column / kChannelBlock * block + pixel * kChannelBlock;
-        tile.c = conv.output + tile.offset;
-        tile.c_row = tile.residual_row = kChannelBlock;
-        tile.c_block = static_cast<ptrdiff_t>(block);
-        if (epilogue.residual) tile.residual = epilogue.residual + tile.offset;
-        kernel.finish(tile, static_cast<float*>(sums) + r * width, width);
+        output.finish(n, pixel, count, column, static_cast<float*>(sums) + r * width, width);
       });
     };
     const size_t head = align_up(s.out_channels, kPanelColumns) * sizeof(float);
