@@ -1,12 +1,12 @@
 #include "backends/cpu/dense/byte_values.h"
 
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <bit>
 #include <cfloat>
 #include <cmath>
 #include <limits>
+
+#include "backends/cpu/dense/unit_tile.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -180,7 +180,7 @@ void pixels_avx512(const BytePixels& t) { (t.bf16 ? &pixels_as<true> : &pixels_a
 
 ByteFunctions byte_functions() {
 #if defined(__x86_64__)
-  if (hwy::SupportedTargets() & HWY_AVX3)
+  if (unit_kernels().avx512)
     return {&range_avx512, &ranges_avx512, &pixels_avx512, &scale_sums_avx512};
 #endif
   return {&range_of, &ranges_of, &pixel_bytes, &scale_sums};

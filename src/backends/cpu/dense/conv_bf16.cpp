@@ -125,7 +125,7 @@ void take_apart_runs(const ConvShape& s, const Image& image, const float* input,
         pack(from, pixels, count, to, to + image.part);
     }
   };
-  pool.parallel_for(image.y.planes * image.y.size, 16, fill, Schedule::fixed);
+  pool.parallel_for(image.y.planes * image.y.size, 16, fill, Schedule::dynamic);
 }
 
 // The input of one sample, f32 or bf16.

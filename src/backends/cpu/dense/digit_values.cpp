@@ -1,7 +1,5 @@
 #include "backends/cpu/dense/digit_values.h"
 
-#include <hwy/targets.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -51,7 +49,7 @@ void scale_sums(void* sums, size_t rows, size_t width, const float* row_scales, 
 
 DigitFunctions digit_functions() {
 #if defined(__x86_64__)
-  if (hwy::SupportedTargets() & HWY_AVX3) return detail::avx512_digits();
+  if (unit_kernels().avx512) return detail::avx512_digits();
 #endif
   return {&collect, &most_of, &pixel_digits, &scale_sums};
 }

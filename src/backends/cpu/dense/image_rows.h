@@ -20,7 +20,7 @@ void for_image_rows(ThreadPool& pool, size_t planes, size_t height, size_t width
     const auto band = [&](size_t begin, size_t end) {
       for (size_t plane = 0; plane < planes; ++plane) body(plane, begin, end - begin);
     };
-    return pool.parallel_for(height, 1, band, Schedule::fixed, threads);
+    return pool.parallel_for(height, 1, band, Schedule::dynamic, threads);
   }
   const auto run = [&](size_t begin, size_t end) {
     for (size_t job = begin, count = 0; job < end; job += count) {
@@ -29,7 +29,7 @@ void for_image_rows(ThreadPool& pool, size_t planes, size_t height, size_t width
       body(job / height, row, count);
     }
   };
-  pool.parallel_for(planes * height, 1, run, Schedule::fixed, threads);
+  pool.parallel_for(planes * height, 1, run, Schedule::dynamic, threads);
 }
 
 }  // namespace hologram::backends::dense

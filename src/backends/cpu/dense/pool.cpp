@@ -275,7 +275,7 @@ void global_average(Layout layout, size_t batch, size_t channels, size_t pixels,
   const auto body = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) mean(pixels, x + i * pixels * pixel, y + i * pixel);
   };
-  threads.parallel_for(planes, 16, body, Schedule::fixed, planes * pixels * pixel < 65536 ? 1 : 0);
+  threads.parallel_for(planes, 16, body, Schedule::dynamic, planes * pixels * pixel < 65536 ? 1 : 0);
 }
 
 void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uint16_t* x, float* y,
@@ -286,7 +286,7 @@ void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uin
     for (size_t i = begin; i < end; ++i)
       mean(pixels, x + i * pixels * kChannelBlock, y + i * kChannelBlock);
   };
-  threads.parallel_for(planes, 16, body, Schedule::fixed,
+  threads.parallel_for(planes, 16, body, Schedule::dynamic,
                        planes * pixels * kChannelBlock < 65536 ? 1 : 0);
 }
 }  // namespace hologram::backends::dense

@@ -62,7 +62,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
     for (size_t t = begin; t < end; ++t)
       g.pack_a(tiles.begin(t), tiles.height(t), a + tiles.begin(t) * depth);
   };
-  if (!g.image && !near) pool.parallel_for(tiles.tiles, 1, pack, Schedule::fixed, threads);
+  if (!g.image && !near) pool.parallel_for(tiles.tiles, 1, pack, Schedule::dynamic, threads);
 
   const size_t panel_end = unit_panel_units(g.n, g.units);
   const size_t pass = pass_units(g, kernels);

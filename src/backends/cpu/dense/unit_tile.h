@@ -67,6 +67,7 @@ struct UnitKernels {
   size_t depth = 0, whole = 0;
   // Whether int8 takes its left side as it lies in memory, sums that end within a chunk too.
   bool in_place = false;
+  bool avx512 = false;  // code for these vectors runs
   // Around the tiles that one thread runs; null where nothing is to be done.
   void (*begin)() = nullptr;
   void (*end)() = nullptr;
