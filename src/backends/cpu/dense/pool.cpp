@@ -88,6 +88,102 @@ void blocked_row(const Pool& p, size_t y, const T* in, T* out) {
   }
 }
 
+// Values as maxima are taken of them, and back.
+struct FloatKeys {
+  static constexpr float kLeast = MaxOf::kNeutral;
+  template <class V>
+  static HWY_INLINE V of(V values) {
+    return values;
+  }
+  template <class V>
+  static HWY_INLINE V larger(V a, V b) {
+    return MaxOf::combine(a, b);
+  }
+  template <class V>
+  static HWY_INLINE V values(V keys) {
+    return keys;
+  }
+};
+// Of bf16: integers in the same order, all of a vector's width at once. -infinity is 0, and NaNs of
+// either sign are above everything.
+struct HalfKeys {
+  static constexpr uint16_t kLeast = 0;
+  template <class V>
+  static HWY_INLINE V of(V values) {
+    return hn::Sub(turned(values), hn::Set(hn::DFromV<V>(), kInfinity));
+  }
+  template <class V>
+  static HWY_INLINE V larger(V a, V b) {
+    return hn::Max(a, b);
+  }
+  template <class V>
+  static HWY_INLINE V values(V keys) {
+    return turned(hn::Add(keys, hn::Set(hn::DFromV<V>(), kInfinity)));
+  }
+
+ private:
+  static constexpr uint16_t kInfinity = 0x807f;  // -infinity, turned
+  // Negative values the other way round.
+  template <class V>
+  static HWY_INLINE V turned(V bits) {
+    const hn::DFromV<V> d;
+    const hn::RebindToSigned<decltype(d)> signs;
+    const V sign = hn::BitCast(d, hn::ShiftRight<15>(hn::BitCast(signs, bits)));
+    return hn::Xor(bits, hn::And(sign, hn::Set(d, 0x7fff)));
+  }
+};
+
+// The same of maxima: a strip of columns is first combined over the window's rows, where neighbours
+// share them, then each output over its columns.
+template <class Keys, typename T>
+void blocked_max_row(const Pool& p, size_t y, const T* in, T* out) {
+  constexpr size_t kStrip = 256;  // columns
+  const size_t reach = (p.kernel_width - 1) * p.dilation_width + 1;
+  if (reach > kStrip) return blocked_row<MaxOf, T>(p, y, in, out);
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kChannelBlock> pixel;
+  const size_t lanes = hn::Lanes(d), some = hn::Lanes(pixel);
+  HWY_ALIGN T strip[kStrip * kChannelBlock];
+  const Window rows = row_window(p, y);
+  const size_t height = rows.end - rows.first;
+  const size_t step = p.dilation_height * p.in_width * kChannelBlock;
+  const T* top = in + rows.at * p.in_width * kChannelBlock;
+  const size_t outputs = (kStrip - reach) / p.stride_width + 1;  // of one strip
+  for (size_t x = 0; x < p.out_width; x += outputs) {
+    const size_t count = std::min(outputs, p.out_width - x);
+    // The strip begins at column `start` of the input; what lies outside is below everything.
+    const ptrdiff_t start =
+        static_cast<ptrdiff_t>(x * p.stride_width) - static_cast<ptrdiff_t>(p.pad_left);
+    const size_t length = (count - 1) * p.stride_width + reach;
+    const auto inside = [&](ptrdiff_t column) {
+      return static_cast<size_t>(
+          std::clamp<ptrdiff_t>(column - start, 0, static_cast<ptrdiff_t>(length)));
+    };
+    const size_t first = height == 0 ? length : inside(0);
+    const size_t past = std::max(first, inside(static_cast<ptrdiff_t>(p.in_width)));
+    std::fill_n(strip, first * kChannelBlock, Keys::kLeast);
+    std::fill(strip + past * kChannelBlock, strip + length * kChannelBlock, Keys::kLeast);
+    const auto down = [&](auto tag, size_t i) {
+      const T* cell = top + start * static_cast<ptrdiff_t>(kChannelBlock) + i;
+      auto most = Keys::of(hn::LoadU(tag, cell));
+      for (size_t k = 1; k < height; ++k)
+        most = Keys::larger(most, Keys::of(hn::LoadU(tag, cell + k * step)));
+      hn::StoreU(most, tag, strip + i);
+    };
+    size_t i = first * kChannelBlock;
+    for (; i + lanes <= past * kChannelBlock; i += lanes) down(d, i);
+    for (; i < past * kChannelBlock; i += some) down(pixel, i);
+    for (size_t o = 0; o < count; ++o)
+      for (size_t lane = 0; lane < kChannelBlock; lane += some) {
+        const T* cell = strip + o * p.stride_width * kChannelBlock + lane;
+        auto most = hn::LoadU(pixel, cell);
+        for (size_t k = 1; k < p.kernel_width; ++k)
+          most = Keys::larger(most, hn::LoadU(pixel, cell + k * p.dilation_width * kChannelBlock));
+        hn::StoreU(Keys::values(most), pixel, out + (x + o) * kChannelBlock + lane);
+      }
+  }
+}
+
 // One output row of a channel whose window is wider than a strip.
 template <class Op>
 void wide_row(const Pool& p, size_t y, const float* in, float* out) {
@@ -184,15 +280,15 @@ void plain_row(const Pool& p, size_t y, const float* in, float* out) {
 
 void pool_row(const Pool& p, size_t y, const float* in, float* out) {
   if (p.layout == Layout::blocked)
-    (p.kind == PoolKind::max ? blocked_row<MaxOf, float> : blocked_row<SumOf, float>)(p, y, in,
-                                                                                      out);
+    (p.kind == PoolKind::max ? blocked_max_row<FloatKeys, float>
+                             : blocked_row<SumOf, float>)(p, y, in, out);
   else
     (p.kind == PoolKind::max ? plain_row<MaxOf> : plain_row<SumOf>)(p, y, in, out);
 }
 
 void pool_row_bf16(const Pool& p, size_t y, const uint16_t* in, uint16_t* out) {
-  (p.kind == PoolKind::max ? blocked_row<MaxOf, uint16_t> : blocked_row<SumOf, uint16_t>)(p, y, in,
-                                                                                          out);
+  (p.kind == PoolKind::max ? blocked_max_row<HalfKeys, uint16_t>
+                           : blocked_row<SumOf, uint16_t>)(p, y, in, out);
 }
 
 // The mean of each lane of a channel block: of every 256 pixels four chains, combined pairwise. One
@@ -275,7 +371,8 @@ void global_average(Layout layout, size_t batch, size_t channels, size_t pixels,
   const auto body = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) mean(pixels, x + i * pixels * pixel, y + i * pixel);
   };
-  threads.parallel_for(planes, 16, body, Schedule::dynamic, planes * pixels * pixel < 65536 ? 1 : 0);
+  threads.parallel_for(planes, 16, body, Schedule::dynamic,
+                       planes * pixels * pixel < 65536 ? 1 : 0);
 }
 
 void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uint16_t* x, float* y,

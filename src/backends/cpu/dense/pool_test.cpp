@@ -1,5 +1,8 @@
 #include "backends/cpu/dense/pool.h"
 
+#include <bit>
+#include <cmath>
+
 #include "backends/cpu/dense/testing.h"
 
 namespace hologram::backends::dense {
@@ -89,6 +92,60 @@ TEST(Pool, WideRowsAndWideWindows) {
   p.kernel_width = 1500;
   p.out_width = conv_output_size(3000, 0, 1500, 2, 1);
   expect_right(p);
+}
+
+// Images of bf16 give what the same values in f32 give: infinities, zeros and NaNs of both signs
+// too.
+TEST(Pool, MaximaOfBf16) {
+  constexpr uint16_t kOdd[] = {0x7f80, 0xff80, 0x0000, 0x8000, 0x7fc0, 0xffc0, 0x0001, 0x8001};
+  for_each_level([&] {
+    for (size_t width : {1, 2, 7, 40, 600})
+      for (size_t kernel : {1, 2, 3, 300})
+        for (size_t stride : {1, 2}) {
+          Pool p{.layout = Layout::blocked, .channels = 16, .in_height = 6, .in_width = width};
+          p.kernel_height = std::min<size_t>(kernel, 3);
+          p.kernel_width = kernel;
+          p.stride_height = p.stride_width = stride;
+          p.pad_top = p.pad_left = kernel / 2;
+          p.out_height = conv_output_size(6, kernel / 2 * 2, p.kernel_height, stride, 1) + 1;
+          p.out_width = conv_output_size(width, kernel / 2 * 2, kernel, stride, 1) + 1;
+          const std::vector<float> drawn = random_values(6 * width * kChannelBlock, 9);
+          std::vector<uint16_t> halves(drawn.size());
+          std::vector<float> values(drawn.size());
+          for (size_t i = 0; i < drawn.size(); ++i) {
+            halves[i] = i % 11 == 0 ? kOdd[i / 11 % std::size(kOdd)]
+                                    : uint16_t(std::bit_cast<uint32_t>(drawn[i]) >> 16);
+            values[i] = std::bit_cast<float>(uint32_t{halves[i]} << 16);
+          }
+          std::vector<float> right(p.out_height * p.out_width * kChannelBlock);
+          std::vector<uint16_t> maxima(right.size());
+          p.x = values.data();
+          p.y = right.data();
+          pool(p, ThreadPool::shared());
+          p.x_bf16 = halves.data();
+          p.y_bf16 = maxima.data();
+          pool(p, ThreadPool::shared());
+          for (size_t i = 0; i < right.size(); ++i) {
+            const size_t pixel = i / kChannelBlock, y = pixel / p.out_width;
+            double expected = -HUGE_VAL;
+            for (size_t ky = 0; ky < p.kernel_height; ++ky)
+              for (size_t kx = 0; kx < kernel; ++kx) {
+                const size_t row = y * stride + ky - p.pad_top;
+                const size_t column = pixel % p.out_width * stride + kx - p.pad_left;
+                if (row >= 6 || column >= width) continue;  // below 0 as well
+                const float value = values[(row * width + column) * kChannelBlock + i % 16];
+                if (!std::isnan(expected) && !(value <= expected)) expected = value;
+              }
+            const float half = std::bit_cast<float>(uint32_t{maxima[i]} << 16);
+            if (std::isnan(expected)) {
+              ASSERT_TRUE(std::isnan(right[i]) && std::isnan(half)) << i;
+            } else {
+              ASSERT_EQ(right[i], float(expected)) << i;
+              ASSERT_EQ(half, float(expected)) << i;
+            }
+          }
+        }
+  });
 }
 
 TEST(Pool, GlobalAverage) {
