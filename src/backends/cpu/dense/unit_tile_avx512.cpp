@@ -310,9 +310,6 @@ SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }
 InterleaveFunction avx512_bf16_interleave() { return nullptr; }
 FinishFunction avx512_bf16_finish() { return nullptr; }
-FinishFunction avx512_bf16_finish_more() {
-  return __builtin_cpu_supports("avx512bf16") ? &finish_bf16<Finish::more> : nullptr;
-}
 FinishFunction avx512_bf16_finish_more() { return nullptr; }
 FinishFunction avx512_bf16_finish_silu() { return nullptr; }
 NarrowFunction avx512_bf16_narrow_silu() { return nullptr; }
