@@ -31,12 +31,24 @@ struct DirectRun {
   ptrdiff_t block = 0;  // values from block to block of channels
 };
 
+// Pixels of one block of 16 channels, stored as bf16: a clip of x * scale + shift.
+struct ScaleRun {
+  const uint16_t* from = nullptr;
+  size_t pixels = 0;
+  const float* scale = nullptr;  // a value a channel, as shift
+  const float* shift = nullptr;
+  float low = 0.0f, high = 0.0f;  // an infinite range clips nothing
+  uint16_t* to = nullptr;
+};
+
 namespace detail {
 // By AVX512_BF16; null where the CPU lacks it.
 using FinishFunction = void (*)(const DirectRun&);
 FinishFunction avx512_bf16_finish();
 FinishFunction avx512_bf16_finish_more();
 FinishFunction avx512_bf16_finish_silu();  // x * sigmoid(x) in place of the clip
+using ScaleFunction = void (*)(const ScaleRun&);
+ScaleFunction avx512_bf16_scale();
 using NarrowFunction = void (*)(const float*, size_t, uint16_t*);
 NarrowFunction avx512_bf16_narrow();
 NarrowFunction avx512_bf16_narrow_silu();  // of x * sigmoid(x), as exactly as bf16 shows

@@ -197,24 +197,31 @@ TEST(Bf16Values, ImagesThatArePooledAndScaled) {
     EXPECT_EQ(same, means);
 
     const auto scale = random_values(blocks * 16, 3), bias = random_values(blocks * 16, 4);
-    ChannelScale s;
-    s.part_count = 1;
-    s.pixels = side * side;
-    s.scale = scale.data();
-    s.bias = bias.data();
-    s.activation = Activation::relu;
-    std::vector<float> y(in);
-    s.parts[0] = {x.data(), blocks};
-    s.y = y.data();
-    channel_scale(s, threads);
-    const auto expected = y;
-    s.parts[0] = {nullptr, blocks, x16.data()};
-    channel_scale(s, threads);
-    EXPECT_EQ(y, expected);
-    std::vector<uint16_t> y16(in);
-    s.y_bf16 = y16.data();
-    channel_scale(s, threads);
-    EXPECT_EQ(y16, narrowed(expected));
+    for (Activation activation :
+         {Activation::none, Activation::relu, Activation::clip, Activation::leaky_relu})
+      for (bool scales : {true, false})
+        for (bool shifts : {true, false}) {
+          ChannelScale s;
+          s.part_count = 1;
+          s.pixels = side * side;
+          s.scale = scales ? scale.data() : nullptr;
+          s.bias = shifts ? bias.data() : nullptr;
+          s.activation = activation;
+          s.first = -0.25f;
+          s.second = 0.5f;
+          std::vector<float> y(in);
+          s.parts[0] = {x.data(), blocks};
+          s.y = y.data();
+          channel_scale(s, threads);
+          const auto expected = y;
+          s.parts[0] = {nullptr, blocks, x16.data()};
+          channel_scale(s, threads);
+          EXPECT_EQ(y, expected);
+          std::vector<uint16_t> y16(in);
+          s.y_bf16 = y16.data();
+          channel_scale(s, threads);
+          EXPECT_EQ(y16, narrowed(expected));
+        }
   });
 }
 

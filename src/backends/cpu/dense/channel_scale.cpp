@@ -1,9 +1,12 @@
 #include "backends/cpu/dense/channel_scale.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/conv.h"
+#include "backends/cpu/dense/direct_epilogue.h"
 #include "backends/cpu/dense/image_rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -48,6 +51,10 @@ HWY_EXPORT(scale_run);
 
 void channel_scale(const ChannelScale& s, ThreadPool& pool) {
   const auto run_block = HWY_DYNAMIC_DISPATCH(scale_run);
+  const ClipRange clip =
+      clip_range({.activation = s.activation, .first = s.first, .second = s.second});
+  const detail::ScaleFunction quick =
+      clip.clips || s.activation == Activation::none ? detail::avx512_bf16_scale() : nullptr;
   size_t blocks = 0;
   for (size_t p = 0; p < s.part_count; ++p) blocks += s.parts[p].blocks;
   const auto run = [&](size_t job, size_t first, size_t count) {
@@ -60,6 +67,22 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
     const size_t x = ((n * from.blocks + local) * s.pixels + first) * kChannelBlock;
     const size_t y = (job * s.pixels + first) * kChannelBlock;
     if (!from.x_bf16 && !s.y_bf16) return run_block(s, scale, bias, count, from.x + x, s.y + y);
+    if (quick && from.x_bf16 && s.y_bf16) {
+      static constexpr auto same = [](float value) {
+        std::array<float, kChannelBlock> all{};
+        all.fill(value);
+        return all;
+      };
+      // Of nothing -0 is added: the sign of a zero stays.
+      static constexpr auto kOnes = same(1.0f), kNothing = same(-0.0f);
+      return quick({.from = from.x_bf16 + x,
+                    .pixels = count,
+                    .scale = scale ? scale : kOnes.data(),
+                    .shift = bias ? bias : kNothing.data(),
+                    .low = clip.clips ? clip.low : -HUGE_VALF,
+                    .high = clip.clips ? clip.high : HUGE_VALF,
+                    .to = s.y_bf16 + y});
+    }
     // What is not f32 passes through memory that stays in the first cache.
     constexpr size_t kPixels = 64;
     alignas(64) float values[kPixels * kChannelBlock];
