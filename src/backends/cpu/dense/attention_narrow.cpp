@@ -11,6 +11,7 @@
 
 #include "backends/cpu/dense/attention-inl.h"
 #include "backends/cpu/dense/attention_job.h"
+#include "backends/cpu/dense/attention_turned.h"
 #include "backends/cpu/dense/transpose.h"
 #include "backends/cpu/dense/unit_tile.h"
 
@@ -106,12 +107,15 @@ float weigh_parts_row(float* scores, size_t count, float factor, const float* ma
   maximum = std::max(before, scaled * hn::GetLane(hn::MaxOfLanes(d, peak)));
   // While everything is masked there is nothing to subtract from.
   const float base = maximum == -HUGE_VALF ? 0.0f : maximum;
-  const V factors = hn::Set(d, scaled * kLog2E), bases = hn::Set(d, base * kLog2E);
+  const V factors = hn::Set(d, scaled * kLog2E), bases = hn::Set(d, kMasked ? base : base * kLog2E);
   // As exp_in_range: the low bits of a number near 1.5 * 2^23 are the whole part of the exponent.
   const V magic = hn::Set(d, 12582912.0f + 127.0f), floor = hn::Set(d, -126.0f);
   V sums = hn::Zero(d);
   for (size_t j = 0; j < padded; j += kLanes) {
-    const V given = hn::MulSub(hn::Load(d, at(j)), factors, bases), x = hn::Max(floor, given);
+    // A mask may be the lowest number there is, which cannot be multiplied.
+    const V s = hn::Load(d, at(j));
+    const V given = kMasked ? hn::Mul(hn::Sub(s, bases), factors) : hn::MulSub(s, factors, bases);
+    const V x = hn::Max(floor, given);
     const V shifted = hn::Add(x, magic);
     const V f = hn::Sub(x, hn::Sub(shifted, magic));
     V e;
@@ -278,6 +282,14 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   }
 }
 
+const TurnedKernels* get_turned_kernels([[maybe_unused]] size_t parts) {
+#if HWY_TARGET == HWY_AVX3
+  return turned_kernels(parts);
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense
 HWY_AFTER_NAMESPACE();
@@ -285,11 +297,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hologram::backends::dense {
 HWY_EXPORT(attend_parts);
-size_t narrow_attention_floats(const Attention& a) { return NarrowScratch(a).total; }
+HWY_EXPORT(get_turned_kernels);
+namespace {
+const TurnedKernels* turned(const Attention& a) {
+  if (a.softcap != 0.0f) return nullptr;
+  return HWY_DYNAMIC_DISPATCH(get_turned_kernels)(a.parts);
+}
+}  // namespace
+size_t narrow_attention_floats(const Attention& a) {
+  return turned(a) ? turned_attention_floats(a) : NarrowScratch(a).total;
+}
 void attend_narrow(const AttentionJob& job) {
   const UnitKernels kernels = unit_kernels();
   if (kernels.begin) kernels.begin();
-  HWY_DYNAMIC_DISPATCH(attend_parts)(job, kernels);
+  if (const TurnedKernels* found = turned(*job.a))
+    attend_turned(job, kernels, *found);
+  else
+    HWY_DYNAMIC_DISPATCH(attend_parts)(job, kernels);
   if (kernels.end) kernels.end();
 }
 }  // namespace hologram::backends::dense

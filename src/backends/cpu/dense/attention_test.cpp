@@ -1,5 +1,8 @@
 #include "backends/cpu/dense/attention.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "backends/cpu/dense/testing.h"
 
 namespace hologram::backends::dense {
@@ -181,6 +184,63 @@ TEST(Attention, PartsOfWhatIsMaskedOrNotANumber) {
         nan.run(ThreadPool::shared());
         for (size_t i = 0; i < 40; ++i) EXPECT_EQ(std::isnan(nan.out[i * 64]), i == 3) << i;
       }
+    }
+  });
+}
+
+// Scores that rise or fall from block to block of keys, by more than weights have exponents too.
+TEST(Attention, PartsOfScoresFarApart) {
+  for_each_level([] {
+    for (size_t parts : {1, 2})
+      for (float rise : {10.0f, 30.0f, 100.0f, 1e5f})
+        for (bool masked : {false, true}) {
+          if (masked && rise > 100.0f) continue;  // f32 would round the mask off
+          Trial t(1, 1, 1, 70, 420, 64, 64);
+          t.a.parts = parts;
+          if (masked) t.add_mask();
+          t.a.scale = 1.0f;
+          std::fill(t.q.begin(), t.q.end(), 0.0f);
+          std::fill(t.k.begin(), t.k.end(), 0.0f);
+          for (size_t i = 0; i < 70; ++i) t.q[i * 64] = i % 2 ? -1.0f : 1.0f;
+          for (size_t j = 0; j < 420; ++j) t.k[j * 64] = rise * (float(j / 128) - 2.0f);
+          t.expect_right();
+          if (::testing::Test::HasFatalFailure()) return;
+        }
+  });
+}
+
+// One mask for all queries, of numbers that cannot be multiplied.
+TEST(Attention, PartsMaskedByTheLowestNumber) {
+  for_each_level([] {
+    for (size_t parts : {1, 2})
+      for (size_t hidden : {0, 3, 140, 200}) {
+        Trial t(1, 2, 2, 40, 200, 64, 64);
+        t.a.parts = parts;
+        t.add_mask();
+        t.a.mask_strides = {0, 0, 0};
+        const float lowest = std::numeric_limits<float>::lowest();
+        for (size_t j = 0; j < 200; ++j) t.mask[j] = j < hidden ? lowest : 0.0f;
+        if (hidden == 200) t.a.scale = 0.0f;  // what is left of scores is f32's own rounding
+        t.expect_right();
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+  });
+}
+
+TEST(Attention, PartsOfKeysAndMasksThatAreNoNumbers) {
+  for_each_level([] {
+    for (size_t parts : {1, 2}) {
+      Trial keys(1, 1, 1, 40, 200, 64, 64);
+      keys.a.parts = parts;
+      keys.k[150 * 64 + 5] = NAN;
+      keys.run(ThreadPool::shared());
+      for (float x : keys.out) ASSERT_TRUE(std::isnan(x));
+      Trial mask(1, 1, 1, 40, 200, 64, 64);
+      mask.a.parts = parts;
+      mask.add_mask();
+      mask.mask[7 * 200 + 190] = NAN;
+      mask.run(ThreadPool::shared());
+      for (size_t i = 0; i < 40; ++i) ASSERT_EQ(std::isnan(mask.out[i * 64]), i == 7) << i;
     }
   });
 }
