@@ -381,6 +381,65 @@ TEST(Fusion, ImagesGrowInBlocks) {
   }
 }
 
+// What pyramids of features do: x + x * gate, and a smaller image that has grown on top of it.
+TEST(Fusion, GatesAndGrownImagesAreAddedWhereTheyAreMade) {
+  // Sizes that are known, and those of which it is not known that they are the same.
+  for (int way = 0; way < 4; ++way) {
+    const bool turned = way % 2 == 1, open = way >= 2;
+    const Write write = [&](Network& n) -> ValueId {
+      const auto add = [&](ValueId a, ValueId b) -> ValueId {
+        return n.g.op("Add").input(turned ? b : a).input(turned ? a : b);
+      };
+      const ValueId x =
+          n.input(open ? Shape(std::vector<Dim>{2, 3, Dim(std::string("h")), Dim(std::string("w"))})
+                       : Shape({2, 3, 8, 12}));
+      const ValueId large = n.conv(x, {24, 3, 3, 3}, {1, 1, 1, 1});
+      const ValueId small = n.g.op("MaxPool")
+                                .input(n.conv(large, {24, 24, 1, 1}))
+                                .attribute("kernel_shape", Ints{2, 2})
+                                .attribute("strides", Ints{2, 2});
+      const ValueId mean = n.g.op("GlobalAveragePool").input(large);
+      const ValueId gate = n.g.op("HardSigmoid").input(n.conv(mean, {24, 24, 1, 1}));
+      const ValueId gated = add(large, n.g.op("Mul").input(large).input(gate));
+      const ValueId grown =
+          n.g.op("Resize")
+              .input(small)
+              .input(graph::kNoValue)
+              .input(n.g.add_constant(*Tensor::from<float>({4}, std::vector<float>{1, 1, 2, 2})))
+              .attribute("coordinate_transformation_mode", "asymmetric")
+              .attribute("nearest_mode", "floor");
+      return n.conv(add(gated, grown), {16, 24, 3, 3}, {1, 1, 1, 1});
+    };
+    EXPECT_THAT(optimised(write, true),
+                ElementsAre("h.Conv", "h.Conv", "h.Pool", "h.GlobalAveragePool", "h.Conv",
+                            "h.Scale", "h.Spread", "h.Conv"));
+    expect_same(write, 5e-6, 12);
+  }
+}
+
+// An image of one pixel is added to all pixels, and all pixels of a grown one to an image.
+TEST(Fusion, GrownImagesAreBroadcast) {
+  for (bool one : {false, true}) {
+    const Write write = [&](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape({2, 3, 6, 4}));
+      const ValueId a = n.conv(x, {24, 3, 3, 3}, {1, 1, 1, 1});
+      const ValueId pixel = n.conv(n.g.op("GlobalAveragePool").input(a), {24, 24, 1, 1});
+      const ValueId grown =
+          n.g.op("Resize")
+              .input(one ? pixel : a)
+              .input(graph::kNoValue)
+              .input(n.g.add_constant(*Tensor::from<float>(
+                  {4}, one ? std::vector<float>{1, 1, 6, 1} : std::vector<float>{1, 1, 2, 3})))
+              .attribute("coordinate_transformation_mode", "asymmetric")
+              .attribute("nearest_mode", "floor");
+      return n.conv(n.g.op("Add").input(one ? a : pixel).input(grown), {16, 24, 1, 1});
+    };
+    EXPECT_THAT(optimised(write, true), ::testing::Contains("h.Spread"));
+    EXPECT_THAT(optimised(write, true), ::testing::Not(::testing::Contains("Add")));
+    expect_same(write, 5e-6);
+  }
+}
+
 // Steps that are smaller than the kernel, margins, groups: pixels meet.
 TEST(Fusion, TransposedConvolutionsWhosePixelsMeet) {
   for (int way = 0; way < 4; ++way) {

@@ -86,8 +86,9 @@ TEST(NarrowImages, BetweenConvolutionsOnly) {
   }
 }
 
-// A pool, two branches that are joined, a gate by the mean of what it gates, and pixels repeated.
-Graph moved() {
+// A pool, two branches that are joined, a gate by the mean of what it gates, and pixels repeated;
+// with `added` the gated is added to what passes by the gate, and the repeated to an image.
+Graph moved(bool added) {
   Graph g;
   const auto conv = [&](ValueId x, int64_t from, int64_t to, uint32_t seed) -> ValueId {
     Tensor w = varied({to, from, 1, 1}, seed);
@@ -106,12 +107,20 @@ Graph moved() {
                              .attribute("axis", 1);
   const ValueId y = conv(joined, 48, 64, 4);
   const ValueId gate = g.op("Sigmoid").input(conv(g.op("GlobalAveragePool").input(y), 64, 64, 5));
-  const ValueId gated = conv(g.op("Mul").input(y).input(gate), 64, 16, 6);
+  ValueId scaled = g.op("Mul").input(y).input(gate);
+  if (added) scaled = g.op("Add").input(y).input(scaled);
+  const ValueId gated = conv(scaled, 64, 16, 6);
+  ValueId other = graph::kNoValue;
+  if (added)
+    other = g.op("MaxPool")
+                .input(conv(x, 32, 16, 9))
+                .attribute("kernel_shape", std::vector<int64_t>{3, 3});
   const std::vector<float> twice = {1, 1, 2, 2};
-  const ValueId grown = g.op("Resize")
-                            .input(gated)
-                            .input(graph::kNoValue)
-                            .input(g.add_constant(*Tensor::from<float>({4}, twice)));
+  ValueId grown = g.op("Resize")
+                      .input(gated)
+                      .input(graph::kNoValue)
+                      .input(g.add_constant(*Tensor::from<float>({4}, twice)));
+  if (added) grown = g.op("Add").input(grown).input(other);
   g.outputs = {conv(conv(grown, 16, 32, 7), 32, 16, 8)};
   g.output_names = {"y"};
   EXPECT_TRUE(g.status().has_value()) << g.status().error().to_string();
@@ -120,11 +129,19 @@ Graph moved() {
 
 TEST(NarrowImages, MoveAndScale) {
   std::string note;
-  const std::vector<float> exact = result(moved(), Precision::f32, note);
-  const std::vector<float> narrow = result(moved(), Precision::bf16, note);
+  const std::vector<float> exact = result(moved(false), Precision::f32, note);
+  const std::vector<float> narrow = result(moved(false), Precision::bf16, note);
   // x, what is pooled, both branches, what is joined, y, what is gated, its product and that grown;
   // the last convolution writes a plain result and reads f32.
   EXPECT_NE(note.find("; 9 images"), std::string::npos) << note;
+  expect_near(narrow, exact);
+}
+
+TEST(NarrowImages, AreAddedWhereTheyAreMade) {
+  std::string note;
+  const std::vector<float> exact = result(moved(true), Precision::f32, note);
+  const std::vector<float> narrow = result(moved(true), Precision::bf16, note);
+  EXPECT_NE(note.find("; 11 images"), std::string::npos) << note;  // the other before and after
   expect_near(narrow, exact);
 }
 

@@ -160,7 +160,12 @@ Status spread(InferContext& c) {
   if (c.integer("repeat") == 0) dims[1] = dims[1] / Dim(times[0] * times[1]);
   dims[2] = dims[2] * Dim(times[0]);
   dims[3] = dims[3] * Dim(times[1]);
-  c.set_shape(0, Shape(std::move(dims)));
+  Shape y(std::move(dims));
+  if (c.has(1)) {
+    if (!c.shape(1)) return {};
+    HOLOGRAM_TRY(y, broadcast_shapes(y, *c.shape(1)));
+  }
+  c.set_shape(0, std::move(y));
   return {};
 }
 
@@ -285,8 +290,8 @@ void add_dense(OperatorTable& table) {
       "pads:is, strides:is",
       "X:TX -> Y:TX", pool);
   add("GlobalAveragePool", "", "X:TX -> Y:T", global_average);
-  add("Spread", "times:is, repeat:i", "X:TX -> Y:TX", spread);
-  add("Scale", "activation:s, activation_first:f, activation_second:f, output:i",
+  add("Spread", "times:is, repeat:i", "X:TX, added:TX? -> Y:TX", spread);
+  add("Scale", "activation:s, activation_first:f, activation_second:f, output:i, plus_one:i",
       "scale:T?, bias:T?, X:TX... -> Y:TY", scale);
 }
 

@@ -349,6 +349,21 @@ class Assigner {
     ValueUses::remove(next);
   }
 
+  // The other operand of the addition that alone reads what `node` makes; the addition's result is
+  // then the node's. kNoValue where there is no such addition, or `fits` is false of its operand.
+  template <typename Fits>
+  ValueId absorb_addition(Node& node, Fits fits) {
+    const size_t reader = uses_.only_reader(node.outputs[0]);
+    if (reader == ValueUses::kNone) return kNoValue;
+    Node& next = (*nodes_)[reader];
+    if (next.op != "Add" || !next.domain.empty() || next.inputs.size() != 2) return kNoValue;
+    const ValueId other = next.inputs[next.inputs[0] == node.outputs[0] ? 1 : 0];
+    if (!fits(other)) return kNoValue;
+    node.outputs[0] = next.outputs[0];
+    ValueUses::remove(next);
+    return other;
+  }
+
   Result<bool> place_batch_norm(Node& node) {
     const Shape* x = image(node.inputs[0]);
     const auto affine = batch_norm_affine(graph_, node);
@@ -402,19 +417,19 @@ class Assigner {
       return false;
     for (size_t side = 0; side < 2; ++side) {
       const Shape *gate = image(node.inputs[side]), *x = image(node.inputs[1 - side]);
-      const Shape* y = image(node.outputs[0]);
-      if (!gate || !x || !(*x == *y) || gate->rank() != x->rank() || (*gate)[0] != (*x)[0] ||
-          (*gate)[1] != (*x)[1] || !is_blocked(node.inputs[1 - side]))
+      if (!gate || !x || gate->rank() != x->rank() || (*gate)[0] != (*x)[0] ||
+          is_unknown((*x)[0]) || (*gate)[1] != (*x)[1] || !is_blocked(node.inputs[1 - side]))
         continue;
-      bool ones = true, known = true;
-      for (size_t i = 2; i < x->rank(); ++i) {
-        ones &= (*gate)[i] == Dim(1);
-        known &= !(*x)[i].is_symbol() || (*x)[i].symbol() != "?";
-      }
-      if (!ones || !known) continue;
+      bool ones = true;
+      for (size_t i = 2; i < x->rank(); ++i) ones &= (*gate)[i] == Dim(1);
+      if (!ones) continue;
       HOLOGRAM_TRY(const ValueId scale, need_blocked(node.inputs[side]));
-      HOLOGRAM_TRY(const ValueId in, need_blocked(node.inputs[1 - side]));
+      const ValueId image = node.inputs[1 - side];
+      HOLOGRAM_TRY(const ValueId in, need_blocked(image));
       node.attributes = Attributes();
+      // x + x * gate.
+      if (absorb_addition(node, [&](ValueId id) { return id == image; }) != kNoValue)
+        node.attributes.set("plus_one", int64_t{1});
       absorb_activation(node);
       return emit(node, "Scale", {scale, kNoValue, in});
     }
@@ -507,7 +522,14 @@ class Assigner {
     node.attributes = Attributes();
     node.attributes.set("times", std::vector<int64_t>(times.begin(), times.end()));
     node.attributes.set("repeat", int64_t{1});
-    return emit(node, "Spread", {from});
+    std::vector<ValueId> inputs = {from};
+    const Shape* y = image(node.outputs[0]);
+    const ValueId added = absorb_addition(node, [&](ValueId id) {
+      const Shape* other = is_blocked(id) && !joined_.contains(id) ? image(id) : nullptr;
+      return other && other->rank() == y->rank() && (*other)[1] == (*y)[1];
+    });
+    if (added != kNoValue) inputs.push_back(blocked_.at(added).id);
+    return emit(node, "Spread", std::move(inputs));
   }
 
   struct Form {

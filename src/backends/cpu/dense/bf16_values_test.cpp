@@ -221,6 +221,17 @@ TEST(Bf16Values, ImagesThatArePooledAndScaled) {
           s.y_bf16 = y16.data();
           channel_scale(s, threads);
           EXPECT_EQ(y16, narrowed(expected));
+          if (!scales || shifts) continue;
+          s.plus_one = true;
+          channel_scale(s, threads);
+          for (size_t i = 0; i < in; ++i) {
+            const double gate = scale[i / (side * side * 16) * 16 + i % 16];
+            double right = x[i] + x[i] * gate;
+            if (activation == Activation::relu) right = std::max(right, 0.0);
+            if (activation == Activation::clip) right = std::clamp(right, -0.25, 0.5);
+            if (activation == Activation::leaky_relu && right < 0) right *= -0.25;
+            ASSERT_NEAR(widened(y16)[i], right, 0.005 * std::abs(right)) << i;
+          }
         }
   });
 }

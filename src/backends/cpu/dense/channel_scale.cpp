@@ -34,8 +34,10 @@ void scale_run(const ChannelScale& s, const float* scale, const float* bias, siz
       for (size_t i = 0; i < pixels; ++i) {
         const size_t at = i * kChannelBlock + lane;
         const V value = hn::LoadU(d, x + at);
-        hn::StoreU(function(bias ? hn::MulAdd(value, factor, shift) : hn::Mul(value, factor)), d,
-                   y + at);
+        const V scaled = s.plus_one ? hn::MulAdd(value, factor, value)
+                         : bias     ? hn::MulAdd(value, factor, shift)
+                                    : hn::Mul(value, factor);
+        hn::StoreU(function(scaled), d, y + at);
       }
     }
   });
@@ -75,6 +77,11 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
       };
       // Of nothing -0 is added: the sign of a zero stays.
       static constexpr auto kOnes = same(1.0f), kNothing = same(-0.0f);
+      std::array<float, kChannelBlock> larger;
+      if (s.plus_one)
+        scale = std::transform(scale, scale + kChannelBlock, larger.begin(),
+                               [](float v) { return v + 1.0f; }) -
+                kChannelBlock;
       return quick({.from = from.x_bf16 + x,
                     .pixels = count,
                     .scale = scale ? scale : kOnes.data(),

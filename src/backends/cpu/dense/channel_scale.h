@@ -1,6 +1,6 @@
 // Several blocked images (conv.h) side by side along their channels, times a number a channel, plus
 // a number a channel, through an activation, in one pass: what is left of batch normalisation after
-// a concatenation, and the gate of squeeze-and-excitation.
+// a concatenation, and the gate of squeeze-and-excitation, also where the image is added again.
 #pragma once
 
 #include <array>
@@ -23,6 +23,7 @@ struct ChannelScale {
   size_t part_count = 0;
   size_t batch = 1, pixels = 0;
   const float* scale = nullptr;  // a value a channel, or null for 1
+  bool plus_one = false;         // y = x + x * scale, and no bias
   size_t scale_batch = 0;        // floats from a sample's scales to the next's; 0: shared
   const float* bias = nullptr;   // a value a channel, or null for 0
   Activation activation = Activation::none;

@@ -1,8 +1,10 @@
 // Movement, pooling and scaling in the channel-blocked layout.
 #include <algorithm>
 
+#include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/channel_scale.h"
 #include "backends/cpu/kernels/fused.h"
+#include "backends/cpu/kernels/pointwise.h"
 #include "backends/cpu/kernels/pooling.h"
 
 namespace hologram::kernels {
@@ -112,7 +114,8 @@ Status blocked_global_average(KernelContext& c) {
 }
 
 // Inputs scale, bias?, X...: the X side by side along the channels, times a number a channel and
-// plus another, through an activation. scale and bias are [batch or 1, blocks, 1, ..., 16].
+// plus another, through an activation. scale and bias are [batch or 1, blocks, 1, ..., 16]. With
+// `plus_one`, which has no bias, the number is one more than scale says.
 Status blocked_scale(KernelContext& c) {
   const size_t parts = c.input_count() < 2 ? 0 : c.input_count() - 2;
   if (parts == 0 || parts > dense::ChannelScale::kMostParts)
@@ -147,6 +150,9 @@ Status blocked_scale(KernelContext& c) {
   HOLOGRAM_TRY(s.activation, activation_named(c.text("activation")));
   s.first = static_cast<float>(c.number("activation_first"));
   s.second = static_cast<float>(c.number("activation_second"));
+  s.plus_one = c.integer("plus_one") != 0;
+  if (s.plus_one && (!c.has_input(0) || c.has_input(1)))
+    return fail(ErrorCode::invalid_argument, "plus_one is for a scale without a bias");
   s.part_count = parts;
   s.batch = static_cast<size_t>(out[0]);
   s.pixels = static_cast<size_t>(out.product(2, rank - 1));
@@ -164,8 +170,28 @@ Status blocked_scale(KernelContext& c) {
   return {};
 }
 
+namespace {
+
+void add_values(const float* added, size_t count, float* to) {
+  for (size_t i = 0; i < count; ++i) to[i] += added[i];
+}
+void add_values(const uint16_t* added, size_t count, uint16_t* to) {
+  constexpr size_t kSome = 64 * dense::kChannelBlock;
+  float values[kSome], others[kSome];
+  for (size_t i = 0; i < count; i += kSome) {
+    const size_t some = std::min(kSome, count - i);
+    dense::widen_values(to + i, some, values);
+    dense::widen_values(added + i, some, others);
+    add_values(others, some, values);
+    dense::narrow_values(values, some, to + i);
+  }
+}
+
+}  // namespace
+
 // Each pixel becomes `times` (rows, columns) pixels. They come from so many groups of the channels,
 // the one at row i and column j from group i * columns + j, or with `repeat` they are all the same.
+// What is repeated may be added to a second input, one broadcast to the other.
 Status blocked_spread(KernelContext& c) {
   const Tensor& x = c.input(0);
   const auto times = c.integers("times");
@@ -179,27 +205,61 @@ Status blocked_spread(KernelContext& c) {
   const int64_t height = x.dims[2], width = x.dims[3], blocks = x.dims[1] / groups;
   if (x.dims[1] % groups != 0)
     return fail(ErrorCode::shape_mismatch, "{} blocks of channels in {} groups", x.dims[1], groups);
-  HOLOGRAM_TRY(Tensor y, c.output(0, {x.dims[0], blocks, Dims{height, rows}.count(),
-                                      Dims{width, columns}.count(), x.dims.back()}));
-  if (x.dtype != y.dtype)
+  const Dims grown = {x.dims[0], blocks, Dims{height, rows}.count(), Dims{width, columns}.count(),
+                      x.dims.back()};
+  const Tensor* added = c.has_input(1) ? &c.input(1) : nullptr;
+  Dims dims = grown;
+  if (added) {
+    if (!repeat || added->dims.rank() != 5 || added->dims[1] != blocks ||
+        added->dims.back() != x.dims.back())
+      return fail(ErrorCode::shape_mismatch, "{} added to {}", added->dims.to_string(),
+                  grown.to_string());
+    HOLOGRAM_TRY(dims, broadcast_dims(grown, added->dims));
+  }
+  HOLOGRAM_TRY(Tensor y, c.output(0, dims));
+  if (x.dtype != y.dtype || (added && added->dtype != y.dtype))
     return fail(ErrorCode::type_mismatch, "{} spread to {}", name_of(x.dtype), name_of(y.dtype));
+  const bool same = dims == grown && (!added || dims == added->dims);
   const auto run = [&]<typename Pixel>() {
     const auto* from = reinterpret_cast<const Pixel*>(x.data);
+    const auto* other = added ? reinterpret_cast<const Pixel*>(added->data) : nullptr;
     auto* to = reinterpret_cast<Pixel*>(y.data);
     const int64_t group = repeat ? 0 : blocks * height * width;
+    const auto spread_rows = [&](int64_t row) {
+      const int64_t sample = row / (blocks * height);
+      const Pixel* first = from + (row + sample * (groups - 1) * blocks * height) * width;
+      for (int64_t i = 0; i < rows; ++i) {
+        Pixel* line = to + (row * rows + i) * width * columns;
+        for (int64_t w = 0; w < width; ++w)
+          for (int64_t j = 0; j < columns; ++j)
+            line[w * columns + j] = first[(i * columns + j) * group + w];
+        if (other)
+          add_values(other[line - to].values,
+                     static_cast<size_t>(width * columns) * dense::kChannelBlock, line->values);
+      }
+    };
+    // A row of the result where one image is broadcast to the other.
+    const auto broadcast_row = [&](int64_t row) {
+      const int64_t plane = row / dims[2], n = plane / blocks, b = plane % blocks;
+      const auto at = [&](const Dims& of, int64_t h) {
+        return (n % of[0] * blocks + b) * of[2] + h % of[2];
+      };
+      const int64_t h = row % dims[2] % grown[2] / rows;
+      for (int64_t w = 0; w < dims[3]; ++w) {
+        Pixel& pixel = to[row * dims[3] + w];
+        pixel = from[at(x.dims, h) * width + w % grown[3] / columns];
+        add_values(
+            other[at(added->dims, row % dims[2]) * added->dims[3] + w % added->dims[3]].values,
+            dense::kChannelBlock, pixel.values);
+      }
+    };
     c.threads().parallel_for(
-        static_cast<size_t>(x.dims[0] * blocks * height), 8, [&](size_t begin, size_t end) {
-          for (int64_t row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
-            const int64_t sample = row / (blocks * height);
-            const Pixel* first = from + (row + sample * (groups - 1) * blocks * height) * width;
-            for (int64_t i = 0; i < rows; ++i) {
-              Pixel* line = to + (row * rows + i) * width * columns;
-              for (int64_t w = 0; w < width; ++w)
-                for (int64_t j = 0; j < columns; ++j)
-                  line[w * columns + j] = first[(i * columns + j) * group + w];
-            }
-          }
-        });
+        static_cast<size_t>(dims[0] * blocks * (same ? height : dims[2])), 8,
+        [&](size_t begin, size_t end) {
+          for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row)
+            same ? spread_rows(row) : broadcast_row(row);
+        },
+        Schedule::dynamic);
   };
   struct Wide {
     float values[dense::kChannelBlock];
