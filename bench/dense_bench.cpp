@@ -122,51 +122,60 @@ void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bi
 void bench_gemv_forms(size_t m, size_t n, size_t k, size_t ring, ThreadPool& pool) {
   if (!wanted("gemv forms")) return;
   const BitsForm form{.k = k, .n = n, .bits = 16, .group = 128};
-  const size_t bytes[] = {packed_b_bytes(k, n), packed_b_bits_bytes(form),
-                          packed_b_bf16_bytes(k, n)};
-  Floats a(m * k), b(k * n), c(m * n);
-  Floats matrices[] = {Floats(ring * bytes[0] / 4), Floats(ring * bytes[1] / 4),
-                       Floats(ring * bytes[2] / 4)};
+  constexpr size_t kForms = 4;
+  const size_t bytes[kForms] = {packed_b_bytes(k, n), packed_b_bits_bytes(form),
+                                packed_b_bf16_bytes(k, n),
+                                align_up(packed_b_int8_bytes(k, n), kAlignment)};
+  Floats a(m * k), b(k * n), c(m * n), scales(n);
+  const std::vector<int8_t> codes(k * n, 3);
+  std::vector<Floats> matrices;
+  for (size_t f = 0; f < kForms; ++f) matrices.emplace_back(ring * bytes[f] / 4);
   for (size_t i = 0; i < ring; ++i) {
     pack_b(k, n, b.data(), n, false, matrices[0].data() + i * bytes[0] / 4, pool);
     pack_b_words(form, b.data(), n, false, matrices[1].bytes.data() + i * bytes[1]);
     pack_b_bf16(k, n, b.data(), n, false, matrices[2].bytes.data() + i * bytes[2]);
+    pack_b_int8(k, n, codes.data(), n, false, true, matrices[3].bytes.data() + i * bytes[3]);
   }
   Gemm plain{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .c = c.data(), .ldc = n};
   GemmBits words{.m = m, .form = form, .a = a.data(), .lda = k, .c = c.data(), .ldc = n};
   GemmBf16 bf16{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .c = c.data(), .ldc = n};
+  GemmInt8 int8{.m = m, .n = n, .k = k, .lda = k, .values = a.data(), .output = Int8Output::f32};
+  int8.c = c.data(), int8.ldc = n, int8.scales = scales.data();
   plain.packed_b = matrices[0].data();
-  Floats scratch(
-      (gemm_scratch_bytes(plain) + gemm_bits_scratch_bytes(words) + gemm_bf16_scratch_bytes(bf16)) /
-          4 +
-      16);
-  size_t turns[3] = {};
+  Floats scratch((gemm_scratch_bytes(plain) + gemm_bits_scratch_bytes(words) +
+                  gemm_bf16_scratch_bytes(bf16) + gemm_int8_scratch_bytes(int8)) /
+                     4 +
+                 16);
+  size_t turns[kForms] = {};
   const auto run = [&](size_t f) {
     const std::byte* matrix = matrices[f].bytes.data() + turns[f]++ % ring * bytes[f];
     plain.packed_b = reinterpret_cast<const float*>(matrix);
-    words.packed_b = bf16.packed_b = matrix;
+    words.packed_b = bf16.packed_b = int8.packed_b = matrix;
     if (f == 0) gemm(plain, scratch.bytes.data(), pool);
     if (f == 1) gemm_bits(words, scratch.bytes.data(), pool);
     if (f == 2) gemm_bf16(bf16, scratch.bytes.data(), pool);
+    if (f == 3) gemm_int8(int8, scratch.bytes.data(), pool);
   };
-  std::vector<double> times[3];
+  std::vector<double> times[kForms];
   const size_t calls = ring == 1 ? std::max<size_t>(1, 4000000 / (m * n * k)) : ring;
   for (size_t round = 0; round < 40; ++round)
-    for (size_t f = 0; f < 3; ++f) {
+    for (size_t f = 0; f < kForms; ++f) {
       run(f);
       const auto start = std::chrono::steady_clock::now();
       for (size_t i = 0; i < calls; ++i) run(f);
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
       times[f].push_back(taken.count() / static_cast<double>(calls));
     }
-  double medians[3];
-  for (size_t f = 0; f < 3; ++f) {
+  double medians[kForms];
+  for (size_t f = 0; f < kForms; ++f) {
     std::ranges::nth_element(times[f], times[f].begin() + 20);
     medians[f] = times[f][20];
   }
-  fmt::print("{:<26} {:<34} f32 {:>8.2f} us  16 bits {:>5.2f}  bf16 {:>5.2f}\n", "gemv forms",
+  fmt::print("{:<26} {:<34} f32 {:>8.2f} us  16 bits {:>5.2f}  bf16 {:>5.2f}  8 bits {:>5.2f}\n",
+             "gemv forms",
              fmt::format("{}x{}x{} threads {}{}", m, n, k, pool.size(), ring > 1 ? " memory" : ""),
-             medians[0] * 1e6, medians[1] / medians[0], medians[2] / medians[0]);
+             medians[0] * 1e6, medians[1] / medians[0], medians[2] / medians[0],
+             medians[3] / medians[0]);
   std::fflush(stdout);
 }
 
@@ -182,6 +191,7 @@ void gemv_forms_table(ThreadPool& one, ThreadPool& two) {
                         {1000, 512},
                         {1000, 1280}})
       bench_gemv_forms(m, n, k, 1, one);
+  for (size_t m : {8, 32}) bench_gemv_forms(m, 512, 128, 1, one);  // steps of an LSTM
   bench_gemv_forms(1, 128, 1536, 1, two);
   bench_gemv_forms(1, 1000, 1280, 1, two);
   for (size_t m : {1, 2, 4}) bench_gemv_forms(m, 4096, 4096, 8, one);

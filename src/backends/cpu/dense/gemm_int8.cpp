@@ -228,22 +228,37 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   // sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + k za zb, with a and b as they are packed.
   // Sums wrap as the definition's do: unsigned arithmetic.
   const auto a_zero = g.values ? 0u : static_cast<uint32_t>(g.a_zero + (g.a_signed ? 128 : 0));
+  // A loop each, of few operands: a product of one row takes a microsecond or two.
+  const size_t padded = align_up(g.n, kPanelColumns);
+  const auto spread = [&](const auto* from, auto absent, auto* to) {
+    if (from)
+      std::copy_n(from, g.n, to);
+    else
+      std::fill_n(to, g.n, absent);
+    std::fill(to + g.n, to + padded, absent);
+  };
   bool any_zero = false;
-  for (size_t j = 0; j < align_up(g.n, kPanelColumns); ++j) {
-    const bool inside = j < g.n;
-    zeros[j] = inside ? (g.b_zeros ? g.b_zeros[j] : 0) - (b_signed ? 0 : 128) : 0;
-    any_zero |= zeros[j] != 0;
-    uint32_t value = 0;
-    if (inside) {
-      value -= a_zero * static_cast<uint32_t>(column_sums[j]);
-      value += static_cast<uint32_t>(g.k) * a_zero * static_cast<uint32_t>(zeros[j]);
-      if (g.bias32) value += static_cast<uint32_t>(g.bias32[j]);
+  if (g.b_zeros || !b_signed) {
+    spread(g.b_zeros, 0, zeros);
+    const int32_t flipped = b_signed ? 0 : 128;
+    for (size_t j = 0; j < g.n; ++j) {
+      zeros[j] -= flipped;
+      any_zero |= zeros[j] != 0;
     }
-    base[j] = static_cast<int32_t>(value);
-    scales[j] = (inside && g.scales ? g.scales[j] : 1.0f) / divisor;
-    biases[j] = inside && g.epilogue.bias && g.epilogue.bias_axis == BiasAxis::column
-                    ? g.epilogue.bias[j] / divisor
-                    : 0.0f;
+  }
+  spread(g.bias32, 0, base);
+  if (a_zero != 0)
+    for (size_t j = 0; j < g.n; ++j) {
+      const uint32_t others = any_zero ? static_cast<uint32_t>(zeros[j]) : 0u;
+      base[j] = static_cast<int32_t>(
+          static_cast<uint32_t>(base[j]) +
+          a_zero * (static_cast<uint32_t>(g.k) * others - static_cast<uint32_t>(column_sums[j])));
+    }
+  spread(g.scales, 1.0f, scales);
+  if (in_one_pass) {
+    const bool has_bias = g.epilogue.bias && g.epilogue.bias_axis == BiasAxis::column;
+    spread(has_bias ? g.epilogue.bias : nullptr, 0.0f, biases);
+    for (size_t j = 0; j < padded; ++j) scales[j] /= divisor, biases[j] /= divisor;
   }
 
   const auto pack_one = HWY_DYNAMIC_DISPATCH(pack_row);

@@ -79,7 +79,7 @@ struct Int8Trial {
 
 TEST(GemmInt8, ExactOnEveryLevel) {
   for_each_unit_level([] {
-    for (size_t m : {1, 5, 14, 29, 67})
+    for (size_t m : {1, 2, 3, 4, 5, 14, 29, 67})
       for (size_t n : {1, 16, 31, 50, 64})
         for (size_t k : {1, 3, 4, 63, 64, 129})
           for (int kind = 0; kind < 16; ++kind) {
@@ -137,7 +137,7 @@ TEST(GemmInt8, DequantisesAndRequantises) {
 // Rows of f32, each by its own scale; what that loses is half a step of the row a term.
 TEST(GemmInt8, TakesRowsOfFloats) {
   for_each_unit_level([] {
-    for (size_t m : {1, 5, 33})
+    for (size_t m : {1, 2, 4, 5, 33})
       for (size_t n : {7, 32, 48})
         for (size_t k : {1, 3, 16, 63, 64, 129, 200}) {
           Int8Trial t(m, n, k, 2);

@@ -9,6 +9,7 @@
 namespace hologram::backends::dense {
 namespace {
 constexpr size_t kSmallWork = 64 * 1024;     // units of multiply-adds
+constexpr size_t kSmallMatrix = 128 * 1024;  // units that few rows read in some 5 us
 constexpr size_t kBlockBytes = 1024 * 1024;  // of packed A, read again for every panel
 constexpr size_t kMaxBlock = 8;              // tiles, whose sums are kept together
 constexpr size_t kShortSum = 576;            // units
@@ -41,11 +42,19 @@ size_t unit_panel_units(size_t n, size_t units) { return align_up(n, kChunk) * u
 void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   if (g.m == 0 || g.n == 0) return;
   auto* a = reinterpret_cast<uint32_t*>(scratch);
-  const UnitKernels kernels = unit_kernels();
+  UnitKernels kernels = unit_kernels();
+  UnitFunction multiply = g.tile;
+  if (kernels.few && g.tile == kernels.int8 && g.m <= kFewUnitRows && !g.image) {
+    multiply = kernels.few;
+    kernels.depth = 0;
+    kernels.begin = kernels.end = nullptr;
+  }
   const RowTiles tiles(g.m, kernels.rows);
   const size_t depth = padded_units(g.units);
   const size_t panels = (g.n + kPanelColumns - 1) / kPanelColumns;
-  const unsigned threads = g.m * g.n * g.units < kSmallWork ? 1 : 0;
+  const bool small =
+      g.m * g.n * g.units < kSmallWork || (g.m <= kFewUnitRows && g.n * g.units < kSmallMatrix);
+  const unsigned threads = small ? 1 : 0;
   size_t block = std::max<size_t>(
       kBlockBytes / sizeof(uint32_t) / std::max<size_t>(depth, 1) / kernels.rows, 2);
   const size_t wanted = 4 * pool.size();
@@ -116,7 +125,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
             if (packs && unit == 0 && t + 1 < last) pack_tile(t + 1);
           };
           const FunctionRef<void()> meanwhile(beside);
-          g.tile(
+          multiply(
               {.a = g.image ? g.image + row * g.image_row : a + row * depth - shift + unit * rows,
                .steps = g.image ? g.steps + unit / g.step_units : nullptr,
                .a_low = g.image_low,

@@ -287,7 +287,10 @@ UnitKernels get_unit_kernels() {
   UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile, &digits_tile};
 #if HWY_TARGET == HWY_AVX3
   kernels.avx512 = true;
-  if (detail::use_amx(kernels)) return kernels;
+  if (detail::use_amx(kernels)) {
+    kernels.few = detail::vnni_tile();
+    return kernels;
+  }
   if (detail::vnni_tile()) kernels.int8 = detail::vnni_tile(), kernels.in_place = true;
   if (detail::avx512_bf16_tile()) kernels.bf16 = detail::avx512_bf16_tile();
 #endif

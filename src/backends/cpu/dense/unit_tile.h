@@ -49,6 +49,7 @@ struct UnitTile {
 };
 
 inline constexpr size_t kMaxUnitRows = 32;
+inline constexpr size_t kFewUnitRows = 4;
 // From the sums of products of upper digits, as int32_t, to those of the mixed products.
 inline constexpr size_t kDigitSums = 1024;
 // Rows of A that a kernel may read (and not use) beyond the last.
@@ -62,6 +63,9 @@ struct UnitKernels {
   UnitFunction bf16;    // float sums
   UnitFunction split;   // float sums of values of two parts; an even number of whole chunks
   UnitFunction digits;  // two sums a result, of values of two digits
+  // int8 of at most kFewUnitRows rows where those are better off without tiles, which would
+  // multiply mostly zeros: no depth, begin or end are for it. Null: int8 is as good.
+  UnitFunction few = nullptr;
   // Units after which the sums are put down, so that a panel of that depth stays near for all
   // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
   size_t depth = 0, whole = 0;

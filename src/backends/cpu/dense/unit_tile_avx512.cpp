@@ -17,13 +17,18 @@ namespace {
 #define HOLOGRAM_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512vnni")))
 #define HOLOGRAM_BF16 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16")))
 
+// Of few rows kSteps units at a time have sums of their own: one instruction waits five cycles for
+// the last.
 template <size_t kRows, size_t kVectors>
 HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
-  __m512i sums[kRows][kVectors];
+  constexpr size_t kSums = kRows * kVectors, kSteps = kSums < 3 ? 4 : kSums < 8 ? 2 : 1;
+  __m512i sums[kSteps][kRows][kVectors];
+#pragma GCC unroll 4
+  for (size_t s = 0; s < kSteps; ++s)
 #pragma GCC unroll 16
-  for (size_t r = 0; r < kRows; ++r)
+    for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
+      for (size_t v = 0; v < kVectors; ++v) sums[s][r][v] = _mm512_setzero_si512();
   const uint32_t* b = tile.b;
   const size_t row = tile.a_row;
   for (size_t first = 0; first < tile.units; first += kChunk) {
@@ -32,7 +37,8 @@ HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
     const uint32_t* a[(kRows + 2) / 3];
 #pragma GCC unroll 6
     for (size_t i = 0; i < (kRows + 2) / 3; ++i) a[i] = tile.chunk(first / kChunk) + 3 * i * row;
-    for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
+    const auto add = [&](size_t u, __m512i(&into)[kRows][kVectors]) __attribute__((always_inline))
+    HOLOGRAM_VNNI {
       __m512i bs[kVectors];
 #pragma GCC unroll 2
       for (size_t v = 0; v < kVectors; ++v) bs[v] = _mm512_loadu_si512(b + v * 16);
@@ -41,16 +47,26 @@ HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
         const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r / 3][r % 3 * row + u]));
 #pragma GCC unroll 2
         for (size_t v = 0; v < kVectors; ++v)
-          sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], as, bs[v]);
+          into[r][v] = _mm512_dpbusd_epi32(into[r][v], as, bs[v]);
       }
-    }
+      b += kVectors * 16;
+    };
+    size_t u = 0;
+    for (; u + kSteps <= count; u += kSteps)
+#pragma GCC unroll 4
+      for (size_t s = 0; s < kSteps; ++s) add(u + s, sums[s]);
+    for (; u < count; ++u) add(u, sums[0]);
   }
   auto* out = static_cast<int32_t*>(tile.sums);
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < kVectors; ++v)
-      _mm512_storeu_si512(out + (r * kVectors + v) * 16, sums[r][v]);
+    for (size_t v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+      for (size_t s = 1; s < kSteps; ++s)
+        sums[0][r][v] = _mm512_add_epi32(sums[0][r][v], sums[s][r][v]);
+      _mm512_storeu_si512(out + (r * kVectors + v) * 16, sums[0][r][v]);
+    }
 }
 
 template <size_t kRows, size_t kVectors>
