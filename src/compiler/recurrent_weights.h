@@ -12,10 +12,11 @@ struct RecurrentWeights {
   int64_t gates, directions, hidden, inputs;
   int64_t steps, batch;  // 0 where they are not known
 
-  // Whether few rows go through R and through W, so that weights of 16 bits pay. A batch that is
-  // not known most often is one; products of a larger one take a tenth longer than in f32.
+  // Whether few rows go through R and through W, so that weights of 16 bits pay. What is not known
+  // most often is one, in models that run while they listen; products of many rows take a tenth
+  // longer than in f32.
   bool few_states() const { return batch <= 2; }
-  bool few_inputs() const { return steps != 0 && steps * (batch == 0 ? 1 : batch) <= 3; }
+  bool few_inputs() const { return (steps == 0 ? 1 : steps) * (batch == 0 ? 1 : batch) <= 3; }
 };
 
 // Nothing where activations are not the usual ones, gates are clipped, weights are no constants, or

@@ -4,7 +4,7 @@ namespace hologram::kernels {
 
 const Attribute* Attributes::find(AttributeName name) const {
   for (size_t i = 0; i < numbers_.size(); ++i)
-    if (numbers_[i] == name.number() && list_[i].name == name.text()) return &list_[i];
+    if (numbers_[i] == name.number()) return &list_[i];
   return nullptr;
 }
 

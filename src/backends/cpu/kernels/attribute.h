@@ -25,30 +25,31 @@ struct Attribute {
   Tensor tensor;
 };
 
-// The name of an attribute that is asked for. What is known of a literal (its length, and a number
-// to tell names apart by) is worked out when it is compiled, also where that is for size.
+// The name of an attribute that is asked for: a number of 64 bits, which of a literal is worked out
+// when it is compiled, also where that is for size. Names are told apart by it alone: of a million
+// names two would share one in 1 of 10^7 cases, and who chooses names so that they do has just
+// written another attribute into a model of their own. It fits a register: what is made of two
+// parts and read as one waits for both, twenty times a step.
 class AttributeName {
  public:
   template <size_t N>
   consteval AttributeName(const char (&literal)[N])
-      : text_(literal, N - 1), number_(number_of(text_)) {}
+      : number_(number_of(std::string_view(literal, N - 1))) {}
   template <typename T>
   requires(std::convertible_to<const T&, std::string_view> && !std::is_array_v<T>)
       AttributeName(const T& text)
-      : text_(text), number_(number_of(text_)) {}
+      : number_(number_of(text)) {}
 
-  std::string_view text() const { return text_; }
-  uint32_t number() const { return number_; }
+  uint64_t number() const { return number_; }
 
  private:
-  static constexpr uint32_t number_of(std::string_view text) {
-    uint32_t number = 2166136261u;
-    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 16777619u;
+  static constexpr uint64_t number_of(std::string_view text) {
+    uint64_t number = 14695981039346656037u;
+    for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1099511628211u;
     return number;
   }
 
-  std::string_view text_;
-  uint32_t number_;
+  uint64_t number_;
 };
 
 // Attributes of one node, in no particular order; few, so looked up by walking them.
@@ -120,7 +121,7 @@ class Attributes {
 
  private:
   std::vector<Attribute> list_;
-  std::vector<uint32_t> numbers_;  // of their names
+  std::vector<uint64_t> numbers_;  // of their names
 };
 
 }  // namespace hologram::kernels
