@@ -248,7 +248,9 @@ TEST(Precision, RecurrentLayersTakeWeightsOf16Bits) {
   const auto exact = run(5, 1, Precision::f32, 0, &f32_bytes, nullptr, true);
   const auto words = run(5, 1, Precision::bf16, 0, &batch_bytes, nullptr, true);
   EXPECT_LE(error(words, exact), 5e-5);
-  if (has) EXPECT_LT(batch_bytes, f32_bytes - (kStates + kInputs) * 7 / 4);
+  if (has) {
+    EXPECT_LT(batch_bytes, f32_bytes - (kStates + kInputs) * 7 / 4);
+  }
   run(2, 3, Precision::f32, 0, &f32_bytes, nullptr);
   run(2, 3, Precision::bf16, 0, &batch_bytes, nullptr);
   EXPECT_EQ(batch_bytes, f32_bytes);

@@ -10,6 +10,7 @@
 #include "backends/cpu/dense/gemm_half.h"
 #include "backends/cpu/kernels/convolution.h"
 #include "backends/cpu/kernels/fused.h"
+#include "backends/cpu/kernels/samples.h"
 
 namespace hologram::kernels {
 
@@ -22,6 +23,39 @@ Status expect_bytes(size_t bytes, size_t expected) {
   return fail(ErrorCode::shape_mismatch, "{} bytes of packed weights; {} expected", bytes,
               expected);
 }
+
+// Values of a sample before and behind a convolution.
+struct Sample {
+  size_t in, out;
+  explicit Sample(const dense::Conv& conv)
+      : in(sample_values(conv.shape.in_channels, conv.shape.in_height * conv.shape.in_width,
+                         conv.input_layout)),
+        out(sample_values(conv.shape.out_channels, conv.shape.out_height * conv.shape.out_width,
+                          conv.output_layout)) {}
+
+  // Of images whose type the job says.
+  template <typename Job>
+  Job narrow(Job job, size_t n) const {
+    const auto size = [](bool bf16) { return bf16 ? sizeof(uint16_t) : sizeof(float); };
+    job.input = static_cast<const std::byte*>(job.input) + n * in * size(job.input_bf16);
+    job.output = static_cast<std::byte*>(job.output) + n * out * size(job.output_bf16);
+    if (job.residual_bf16) job.residual_bf16 += n * out;
+    return wide_residual(job, n);
+  }
+  template <typename Job>
+  Job wide(Job job, size_t n) const {
+    job.input += n * in;
+    job.output += n * out;
+    return wide_residual(job, n);
+  }
+
+ private:
+  template <typename Job>
+  Job wide_residual(Job job, size_t n) const {
+    if (job.epilogue.residual) job.epilogue.residual += n * out;
+    return job;
+  }
+};
 
 // Of a signal, which is plain on both sides.
 Status narrow_signal(KernelContext& c, const dense::Conv& conv, dense::Bf16Parts parts) {
@@ -92,9 +126,10 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
   HOLOGRAM_CHECK(
       expect_bytes(c.input(1).bytes(),
                    dense::packed_conv_bf16_bytes(conv.shape, narrow.parts, conv.input_layout)));
-  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_bf16_scratch_bytes(narrow)));
-  dense::conv_bf16(narrow, scratch.data(), c.threads());
-  return {};
+  return run_samples(c, narrow, dense::conv_bf16_scratch_bytes, dense::conv_bf16,
+                     [sample = Sample(conv)](const dense::ConvBf16& job, size_t n) {
+                       return sample.narrow(job, n);
+                     });
 }
 
 // Operands as 16-bit integers of two digits.
@@ -109,9 +144,10 @@ Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
                                  .packed_weights = c.input(1).data,
                                  .output = conv.output,
                                  .epilogue = conv.epilogue};
-  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_digits_scratch_bytes(digits)));
-  dense::conv_digits(digits, scratch.data(), c.threads());
-  return {};
+  return run_samples(c, digits, dense::conv_digits_scratch_bytes, dense::conv_digits,
+                     [sample = Sample(conv)](const dense::ConvDigits& job, size_t n) {
+                       return sample.wide(job, n);
+                     });
 }
 
 // Operands as 8-bit integers.
@@ -130,9 +166,10 @@ Status bytes_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
   if (!dense::conv_bytes_supported(conv.shape))
     return fail(ErrorCode::unsupported, "no such convolution of one digit");
   HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_bytes_bytes(conv.shape)));
-  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_bytes_scratch_bytes(bytes)));
-  dense::conv_bytes(bytes, scratch.data(), c.threads());
-  return {};
+  return run_samples(c, bytes, dense::conv_bytes_scratch_bytes, dense::conv_bytes,
+                     [sample = Sample(conv)](const dense::ConvBytes& job, size_t n) {
+                       return sample.narrow(job, n);
+                     });
 }
 
 // The image that a convolution of points makes of the input, for the depthwise one behind it.
@@ -311,9 +348,12 @@ Status fused_conv(KernelContext& c) {
     dense::pack_conv_weights(conv.shape, conv.input_layout, c.input(1).as<float>(), floats);
     conv.packed_weights = floats;
   }
-  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::conv_scratch_bytes(conv)));
-  dense::conv(conv, scratch.data(), c.threads());
-  return {};
+  return run_samples(c, conv, dense::conv_scratch_bytes, dense::conv,
+                     [sample = Sample(conv)](dense::Conv job, size_t n) {
+                       if (job.input_bf16) job.input_bf16 += n * sample.in;
+                       if (job.output_bf16) job.output_bf16 += n * sample.out;
+                       return sample.wide(job, n);
+                     });
 }
 
 }  // namespace hologram::kernels
