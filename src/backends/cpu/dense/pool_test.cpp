@@ -170,6 +170,19 @@ TEST(Pool, GlobalAverage) {
   });
 }
 
+// By one thread and by three, by parts of pixels and by planes.
+TEST(Pool, GlobalAveragesAreTheSameForAllThreads) {
+  ThreadPool one(1), three(3);
+  for (size_t pixels : {255, 257, 3136, 12544, 70000})
+    for (size_t channels : {16, 40, 400}) {
+      const std::vector<float> x = random_values(channel_blocks(channels) * 16 * pixels, 7);
+      std::vector<float> alone(channel_blocks(channels) * 16), together(alone.size());
+      global_average(Layout::blocked, 1, channels, pixels, x.data(), alone.data(), one);
+      global_average(Layout::blocked, 1, channels, pixels, x.data(), together.data(), three);
+      EXPECT_EQ(alone, together) << pixels << " pixels, " << channels << " channels";
+    }
+}
+
 TEST(Pool, GlobalAverageOfALargeImage) {
   for_each_level([] {
     constexpr size_t kPixels = 20000;
