@@ -26,6 +26,7 @@
 #include "graph/passes/fuse_epilogue_integer.h"
 #include "graph/passes/fuse_integer.h"
 #include "graph/passes/fuse_pointwise.h"
+#include "graph/passes/join_projections.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/quantised_weights.h"
@@ -148,6 +149,8 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     if (options.precision == Precision::f32) graph::use_reference_order(graph);
     return Status();
   }));
+  HOLOGRAM_CHECK(optimisation("join projections",
+                              [&] { return graph::join_projections(graph, report.fusion); }));
   HOLOGRAM_CHECK(optimisation("assign layout", [&]() -> Status {
     HOLOGRAM_CHECK(graph::assign_layout(graph));
     HOLOGRAM_CHECK(graph::keep_channels_last(graph));

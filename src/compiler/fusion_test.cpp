@@ -14,6 +14,7 @@
 #include "graph/passes/fuse_attention.h"
 #include "graph/passes/fuse_epilogue.h"
 #include "graph/passes/fuse_epilogue_integer.h"
+#include "graph/passes/join_projections.h"
 #include "graph/passes/layout.h"
 #include "graph/verify.h"
 #include "runtime/session/session.h"
@@ -137,6 +138,8 @@ std::vector<std::string> optimised(const Write& write, bool layout = false) {
   EXPECT_TRUE(graph::fold_batch_norm(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue_integer(g).has_value());
   EXPECT_TRUE(graph::fuse_epilogue(g).has_value());
+  graph::FusionReport report;
+  EXPECT_TRUE(graph::join_projections(g, report).has_value());
   if (layout) {
     EXPECT_TRUE(graph::assign_layout(g).has_value());
   }
@@ -493,9 +496,60 @@ TEST(Fusion, AttentionReadsProjectionsInPlace) {
   for (const bool masked : {false, true})
     for (const Dim& rows : {Dim(9), Dim(std::string("rows"))}) {
       const Write write = [=](Network& n) { return attention(n, rows, masked); };
-      EXPECT_THAT(optimised(write), ElementsAre("h.MatMul", "h.MatMul", "h.MatMul", "h.Attention"));
+      EXPECT_THAT(optimised(write), ElementsAre("h.MatMul", "h.Attention"));
       expect_same(write);
     }
+}
+
+// Products of the same rows are one: of those with a bias and without, of transposed matrices, of
+// fewer and shorter key heads, of values of another depth, in a batch. Queries of other rows, and
+// what another operator reads, stay apart.
+TEST(Fusion, ProjectionsOfTheSameRowsAreOneProduct) {
+  enum Kind { plain, biased, transposed, batched, open_rows, cross, read_twice };
+  for (const Kind kind : {plain, biased, transposed, batched, open_rows, cross, read_twice}) {
+    SCOPED_TRACE(kind);
+    const int64_t batch = kind == batched ? 3 : 1;
+    const Dim rows = kind == open_rows ? Dim(std::string("rows")) : Dim(7);
+    const Write write = [=](Network& n) -> ValueId {
+      const ValueId x = n.input(Shape(std::vector<Dim>{batch, rows, 24}));
+      const ValueId other = kind == cross ? n.input(Shape({1, 7, 24})) : x;
+      const auto project = [&](ValueId from, int64_t columns, bool bias) -> ValueId {
+        if (kind == transposed) {
+          const ValueId flat = n.g.op("Reshape").input(from).input(n.g.constant(Ints{7, 24}));
+          const ValueId p = n.g.op("Gemm")
+                                .input(flat)
+                                .input(n.random({columns, 24}, 0.4))
+                                .input(n.random({columns}))
+                                .attribute("transB", int64_t{1});
+          return n.g.op("Reshape").input(p).input(n.g.constant(Ints{1, 7, columns}));
+        }
+        const ValueId p = n.g.op("MatMul").input(from).input(n.random({24, columns}, 0.4));
+        return bias ? n.g.op("Add").input(p).input(n.random({columns})) : p;
+      };
+      const auto heads = [&](ValueId p, int64_t depth, Ints perm) -> ValueId {
+        const ValueId cut =
+            n.g.op("Reshape").input(p).input(n.g.constant(Ints{batch, -1, 2, depth}));
+        return n.g.op("Transpose").input(cut).attribute("perm", perm);
+      };
+      const ValueId q = project(other, 32, kind == biased), k = project(x, 32, false),
+                    v = project(x, 20, kind == biased);
+      const ValueId scores =
+          n.g.op("MatMul").input(heads(q, 16, {0, 2, 1, 3})).input(heads(k, 16, {0, 2, 3, 1}));
+      const ValueId y = n.g.op("MatMul")
+                            .input(n.g.op("Softmax").input(scores).attribute("axis", -1))
+                            .input(heads(v, 10, {0, 2, 1, 3}));
+      if (kind != read_twice) return y;
+      // Sums of queries and keys beside the result.
+      const auto sum = [&](ValueId p) -> ValueId {
+        return n.g.op("ReduceSum").input(n.g.op("Sin").input(p)).attribute("keepdims", int64_t{0});
+      };
+      return n.g.op("Add").input(n.g.op("Add").input(y).input(sum(q))).input(sum(k));
+    };
+    const auto ops = optimised(write);
+    EXPECT_EQ(std::ranges::count(ops, "h.MatMul"), kind == cross ? 2 : kind == read_twice ? 3 : 1);
+    EXPECT_EQ(std::ranges::count(ops, "h.Attention"), 1);
+    expect_same(write);
+  }
 }
 
 // Queries and keys that were computed as [batch, heads, rows, depth], the rows known while running.

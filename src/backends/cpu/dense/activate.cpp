@@ -72,7 +72,7 @@ void activate(Activation activation, float first, float second, const float* x, 
   const auto body = [&](size_t begin, size_t end) {
     run(activation, first, second, x + begin, y + begin, end - begin);
   };
-  pool.parallel_for(count, 4096, body, Schedule::fixed, count < 32768 ? 1 : 0);
+  pool.parallel_for(count, 4096, body, Schedule::dynamic, count < 32768 ? 1 : 0);
 }
 
 void apply(Function function, const float* x, float* y, size_t count) {

@@ -61,6 +61,7 @@ size_t gemm_bf16_scratch_bytes(const GemmBf16& g) {
 
 void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
   const bool two = g.parts == Bf16Parts::two;
+  const Epilogue epilogue = two ? g.epilogue : nearly(g.epilogue);
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
     // A chunk of 32 values of all rows of the tile at a time.
     const size_t part = height * kChunk;
@@ -78,7 +79,7 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
     tile.columns = std::min(width, g.n - column);
     tile.row = row;
     tile.column = column;
-    tile.epilogue = &g.epilogue;
+    tile.epilogue = &epilogue;
     if (g.c_turned) {
       alignas(64) float values[kMaxUnitRows * kPanelColumns];
       tile.c = values;

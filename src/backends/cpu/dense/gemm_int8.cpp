@@ -312,6 +312,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const auto repair = HWY_DYNAMIC_DISPATCH(repair_int8);
   const TileKernel kernel = tile_kernel();
   const bool whole = g.output == Int8Output::s32;
+  const Epilogue epilogue = g.values ? nearly(g.epilogue) : g.epilogue;
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
     if (in_one_pass) {
       Int8Bytes f = direct;
@@ -346,7 +347,7 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
     tile.columns = columns;
     tile.row = row;
     tile.column = column;
-    tile.epilogue = &g.epilogue;
+    tile.epilogue = &epilogue;
     tile.offset = row * g.ldc + column;
     tile.c = bytes ? values : static_cast<float*>(g.c) + tile.offset;
     tile.c_row = static_cast<ptrdiff_t>(bytes ? kPanelColumns : g.ldc);

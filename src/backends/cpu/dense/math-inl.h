@@ -263,6 +263,16 @@ HWY_INLINE V gelu_tanh(D d, V x) {
   return hn::MulAdd(half, tanh(d, inner), half);
 }
 
+// x * (1/2 + t P(t^2)) with t = x clamped to 4: within 1.9e-4 of gelu_erf and 5.0e-4 of gelu_tanh.
+// Beyond 4 the factor is 1 or 0 but for rounding.
+template <class D, class V>
+HWY_INLINE V gelu_near(D d, V x) {
+  const V t = clamp(d, x, -4.0f, 4.0f);
+  const V p = horner(d, hn::Mul(t, t), 0.397870064f, -0.0645541847f, 0.00876360107f,
+                     -0.000812170852f, 4.77623362e-5f, -1.58875616e-6f, 2.25869368e-8f);
+  return hn::Mul(x, hn::MulAdd(t, p, hn::Set(d, 0.5f)));
+}
+
 // log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)).
 template <class D, class V>
 HWY_INLINE V softplus(D d, V x) {
@@ -308,6 +318,8 @@ HWY_INLINE void with_activation(D d, Activation activation, float first, float s
       return f([=](V x) HWY_ATTR { return gelu_erf(d, x); });
     case Activation::gelu_tanh:
       return f([=](V x) HWY_ATTR { return gelu_tanh(d, x); });
+    case Activation::gelu_near:
+      return f([=](V x) HWY_ATTR { return gelu_near(d, x); });
     case Activation::hard_sigmoid:
       return f([=](V x) HWY_ATTR {
         return clamp(d, hn::MulAdd(x, hn::Set(d, first), hn::Set(d, second)), 0.0f, 1.0f);

@@ -134,6 +134,25 @@ TEST(Math, SpecialValues) {
   });
 }
 
+TEST(Math, NearGelu) {
+  for_each_level([] {
+    std::vector<float> x, y;
+    for (int i = -12000; i <= 12000; ++i) x.push_back(static_cast<float>(i) / 1000.0f);
+    y.resize(x.size());
+    activate(Activation::gelu_near, 0, 0, x.data(), y.data(), x.size(), ThreadPool::shared());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double v = x[i], inner = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v);
+      ASSERT_NEAR(y[i], v / 2 * (1 + std::erf(v / std::sqrt(2.0))), 1.95e-4) << v;
+      ASSERT_NEAR(y[i], v / 2 * (1 + std::tanh(inner)), 5.05e-4) << v;
+    }
+    const float far[] = {100.0f, -100.0f, NAN};
+    activate(Activation::gelu_near, 0, 0, far, y.data(), 3, ThreadPool::shared());
+    EXPECT_NEAR(y[0], 100.0f, 5e-5);
+    EXPECT_NEAR(y[1], 0.0f, 5e-5);
+    EXPECT_TRUE(std::isnan(y[2]));
+  });
+}
+
 TEST(Math, ActivationsOfSpecialValues) {
   for_each_level([] {
     const float x[] = {NAN, HUGE_VALF, -HUGE_VALF, 100.0f, -100.0f};

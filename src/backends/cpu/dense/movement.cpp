@@ -103,7 +103,7 @@ void permute(std::span<const size_t> dims, std::span<const size_t> order, size_t
         std::memcpy(to + place * bytes, from + at * bytes, run);
       }
     };
-    pool.parallel_for(runs, std::max<size_t>(1, 16384 / run), body, Schedule::fixed, threads);
+    pool.parallel_for(runs, std::max<size_t>(1, 16384 / run), body, Schedule::dynamic, threads);
     return;
   }
   // Matrices: rows along the output's last dimension, columns along x's contiguous one.
@@ -121,7 +121,7 @@ void permute(std::span<const size_t> dims, std::span<const size_t> order, size_t
                     to + (place + j * p.to[contiguous] + i) * bytes, p.to[contiguous]);
     }
   };
-  pool.parallel_for(matrices * down * across, 1, body, Schedule::fixed, threads);
+  pool.parallel_for(matrices * down * across, 1, body, Schedule::dynamic, threads);
 }
 
 void copy_runs(size_t count, size_t bytes, const void* x, size_t x_stride, void* y, size_t y_stride,
@@ -139,7 +139,7 @@ void copy_runs(size_t count, size_t bytes, const void* x, size_t x_stride, void*
                   std::min(kPiece, bytes - first));
     }
   };
-  pool.parallel_for(count * pieces, std::max<size_t>(1, kPiece / bytes), body, Schedule::fixed,
+  pool.parallel_for(count * pieces, std::max<size_t>(1, kPiece / bytes), body, Schedule::dynamic,
                     count * bytes < 4 * kPiece ? 1 : 0);
 }
 
@@ -159,7 +159,7 @@ bool gather_rows(size_t outer, size_t rows, size_t row_bytes, const void* x,
     }
   };
   pool.parallel_for(outer * count, std::max<size_t>(1, 16384 / std::max<size_t>(row_bytes, 1)),
-                    body, Schedule::fixed, outer * count * row_bytes < 262144 ? 1 : 0);
+                    body, Schedule::dynamic, outer * count * row_bytes < 262144 ? 1 : 0);
   return true;
 }
 

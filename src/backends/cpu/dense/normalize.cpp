@@ -317,7 +317,7 @@ void any_softmax(bool logarithm, size_t outer, size_t n, size_t inner, const flo
     const auto body = [&](size_t begin, size_t end) {
       short_rows(logarithm, n, end - begin, x + begin * n, y + begin * n);
     };
-    pool.parallel_for(outer, row_grain(n), body, Schedule::fixed, threads);
+    pool.parallel_for(outer, row_grain(n), body, Schedule::dynamic, threads);
     return;
   }
   if (inner == 1) {
@@ -325,7 +325,7 @@ void any_softmax(bool logarithm, size_t outer, size_t n, size_t inner, const flo
     const auto body = [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) row(logarithm, n, x + i * n, y + i * n);
     };
-    pool.parallel_for(outer, row_grain(n), body, Schedule::fixed, threads);
+    pool.parallel_for(outer, row_grain(n), body, Schedule::dynamic, threads);
     return;
   }
   const auto columns = HWY_DYNAMIC_DISPATCH(softmax_columns);
@@ -337,7 +337,7 @@ void any_softmax(bool logarithm, size_t outer, size_t n, size_t inner, const flo
       columns(logarithm, n, inner, std::min(width, inner - j), x + place, y + place);
     }
   };
-  pool.parallel_for(outer * strips, 1, body, Schedule::fixed, threads);
+  pool.parallel_for(outer * strips, 1, body, Schedule::dynamic, threads);
 }
 
 }  // namespace
@@ -356,7 +356,7 @@ void row_norm(const RowNorm& norm, ThreadPool& pool) {
   const auto body = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) row(norm, i);
   };
-  pool.parallel_for(norm.rows, row_grain(norm.n), body, Schedule::fixed,
+  pool.parallel_for(norm.rows, row_grain(norm.n), body, Schedule::dynamic,
                     norm.rows * norm.n < 32768 ? 1 : 0);
 }
 
@@ -366,7 +366,7 @@ void group_norm(const GroupNorm& norm, ThreadPool& pool) {
   const auto body = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) group(norm, i);
   };
-  pool.parallel_for(norm.batch * norm.groups, 1, body, Schedule::fixed,
+  pool.parallel_for(norm.batch * norm.groups, 1, body, Schedule::dynamic,
                     norm.batch * norm.channels * norm.pixels < 32768 ? 1 : 0);
 }
 }  // namespace hologram::backends::dense

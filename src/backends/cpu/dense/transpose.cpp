@@ -92,7 +92,7 @@ void transpose(size_t count, size_t rows, size_t columns, const float* from, flo
             from + matrix + i * columns + j, columns, to + matrix + j * rows + i, rows);
     }
   };
-  pool.parallel_for(count * down * across, 1, run, Schedule::fixed, threads);
+  pool.parallel_for(count * down * across, 1, run, Schedule::dynamic, threads);
 }
 }  // namespace hologram::backends::dense
 #endif
