@@ -11,7 +11,7 @@ Result<AlignedBytes> AlignedBytes::allocate(size_t size) {
   if (size == 0) return memory;
   // Blocks past the size of a huge page are aligned to one: fewer TLB misses on streaming work.
   constexpr size_t kHugePage = size_t{2} << 20;
-  const size_t alignment = size >= 2 * kHugePage ? kHugePage : kAlignment;
+  const size_t alignment = size >= kHugePage ? kHugePage : kAlignment;
   if (size > SIZE_MAX - alignment)
     return fail(ErrorCode::resource_exhausted,
                 "cannot allocate {} bytes: more than memory can address", size);
