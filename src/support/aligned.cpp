@@ -1,6 +1,8 @@
 #include "support/aligned.h"
 
+#if defined(__linux__)
 #include <sys/mman.h>
+#endif
 
 #include <cstdlib>
 
@@ -19,7 +21,7 @@ Result<AlignedBytes> AlignedBytes::allocate(size_t size) {
   memory.data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
   if (!memory.data_)
     return fail(ErrorCode::resource_exhausted, "cannot allocate {} bytes: out of memory", size);
-#ifdef MADV_HUGEPAGE
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
   // Advice only: where huge pages are off the memory works all the same.
   if (alignment == kHugePage) (void)madvise(memory.data_, rounded, MADV_HUGEPAGE);
 #endif

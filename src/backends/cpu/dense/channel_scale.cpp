@@ -79,7 +79,7 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
       static constexpr auto kOnes = same(1.0f), kNothing = same(-0.0f);
       std::array<float, kChannelBlock> larger;
       if (s.plus_one)
-        scale = std::transform(scale, scale + kChannelBlock, larger.begin(),
+        scale = std::transform(scale, scale + kChannelBlock, larger.data(),
                                [](float v) { return v + 1.0f; }) -
                 kChannelBlock;
       return quick({.from = from.x_bf16 + x,

@@ -147,7 +147,8 @@ class PhaseRun {
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
     tile.part = plan_.shape.out_height * plan_.shape.out_width == 1 ? 1 : kPartChunks;
-    tile.b_stride = std::min(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
+    tile.b_stride =
+        std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
     tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +
              skipped_ * plan_.run * tile.b_stride;
     tile.rows = columns_.height(t);

@@ -151,7 +151,7 @@ void pack_conv_bytes(const ConvShape& s, const float* weights, std::byte* packed
     scales[o] = finite ? scale : std::numeric_limits<float>::quiet_NaN();
     if (!finite || scale < FLT_MIN) continue;
     const size_t first = o / kPanelColumns * kPanelColumns;
-    const size_t width = std::min(kPanelColumns, align_up(s.out_channels, kChunk) - first);
+    const size_t width = std::min<size_t>(kPanelColumns, align_up(s.out_channels, kChunk) - first);
     uint8_t* panel = panels + first * depth + (o - first) * 4;
     for (size_t i = 0; i < s.in_channels; ++i)
       for (size_t ky = 0; ky < s.kernel_height; ++ky)

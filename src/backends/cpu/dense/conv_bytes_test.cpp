@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/conv_bytes.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "backends/cpu/dense/bf16_values.h"

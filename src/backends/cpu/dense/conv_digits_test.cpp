@@ -1,5 +1,6 @@
 #include "backends/cpu/dense/conv_digits.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "backends/cpu/dense/testing.h"

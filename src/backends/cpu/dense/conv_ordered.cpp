@@ -113,7 +113,8 @@ void ordered_conv(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
           tile.last = terms(s) - (depth - kChunk);
           tile.part = ordered_part(s.out_width, terms(s)) / kChunk;
           tile.b = conv.packed_weights + column * terms(s);
-          tile.b_stride = std::min(kPanelColumns, align_up(s.out_channels, kChunk) - column);
+          tile.b_stride =
+              std::min<size_t>(kPanelColumns, align_up(s.out_channels, kChunk) - column);
           tile.columns = std::min(kPanelColumns, s.out_channels - column);
           tile.column = column;
           tile.offset = out + column * s.out_width + tile.row;

@@ -88,7 +88,8 @@ void pack_weights(const ConvPlan& plan, const float* weights, float* packed) {
       const ConvPhase phase = plan.phase(p);
       float* to = group + phase.weight_offset;
       for (size_t column = 0; column < plan.group_outputs; column += kPanelColumns) {
-        const size_t width = std::min(kPanelColumns, align_up(plan.group_outputs, kChunk) - column);
+        const size_t width =
+            std::min<size_t>(kPanelColumns, align_up(plan.group_outputs, kChunk) - column);
         plan.for_each_tap(p, [&](const ConvPlan::Tap& tap) {
           for (size_t i = 0; i < plan.run; ++i, to += width) {
             const size_t in = i % plan.group_inputs, x = tap.x + i / plan.group_inputs;

@@ -45,7 +45,7 @@ void pack_a_tile(const Gemm& g, size_t row, size_t height, float* packed) {
 }
 
 size_t panel_width(size_t n, size_t panel) {
-  return std::min(kPanelColumns, align_up(n, kChunk) - panel * kPanelColumns);
+  return std::min<size_t>(kPanelColumns, align_up(n, kChunk) - panel * kPanelColumns);
 }
 
 void pack_b_panel(size_t k, size_t n, const float* b, size_t ldb, bool transposed, size_t panel,

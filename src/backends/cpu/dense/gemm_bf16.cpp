@@ -38,7 +38,7 @@ void pack_b_bf16(size_t k, size_t n, const float* b, size_t ldb, bool transposed
   auto* panels = reinterpret_cast<uint32_t*>(packed);
   std::memset(packed, 0, packed_b_bf16_bytes(k, n, parts));
   for (size_t column = 0; column < n; column += kPanelColumns) {
-    const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - column);
+    const size_t width = std::min<size_t>(kPanelColumns, align_up(n, kChunk) - column);
     uint32_t* panel = panels + column * units;
     for (size_t i = 0; i < k; ++i) {
       const size_t unit = i / 2, shift = i % 2 * 16;

@@ -32,7 +32,7 @@ void pack_b_digits(size_t k, size_t n, const float* b, size_t ldb, bool transpos
   auto* panels = reinterpret_cast<uint8_t*>(packed + head_bytes(n));
   const size_t row_step = transposed ? 1 : ldb, column_step = transposed ? ldb : 1;
   for (size_t first = 0; first < n; first += kPanelColumns) {
-    const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - first);
+    const size_t width = std::min<size_t>(kPanelColumns, align_up(n, kChunk) - first);
     const size_t inside = std::min(kPanelColumns, n - first);
     const float* from = b + first * column_step;
     int32_t largest[kPanelColumns] = {};

@@ -42,8 +42,8 @@ constexpr size_t kFewestPanels = 8;          // for several threads to share
 // Columns that are widened at a time.
 size_t group_columns(const Gemm& g) {
   const size_t panel = std::max<size_t>(g.k, 1) * kPanelColumns * sizeof(float);
-  return std::min(std::max(kGroupBytes / panel, kFewestPanels) * kPanelColumns,
-                  align_up(g.n, kPanelColumns));
+  return std::min<size_t>(std::max(kGroupBytes / panel, kFewestPanels) * kPanelColumns,
+                          align_up(g.n, kPanelColumns));
 }
 // The product of the columns from `column` on, by what was widened.
 Gemm part_of(const Gemm& g, size_t column, const float* widened) {

@@ -188,7 +188,7 @@ void pack_b_int8(size_t k, size_t n, const void* b, size_t ldb, bool transposed,
   const uint8_t flip = b_signed ? 0 : 0x80;
   const size_t row_step = transposed ? 1 : ldb, column_step = transposed ? ldb : 1;
   for (size_t column = 0; column < n; column += kPanelColumns) {
-    const size_t width = std::min(kPanelColumns, align_up(n, kChunk) - column);
+    const size_t width = std::min<size_t>(kPanelColumns, align_up(n, kChunk) - column);
     const size_t inside = std::min(kPanelColumns, n - column);
     int8_t* unit = panels + column * units * 4;
     for (size_t i = 0; i < k; ++i, unit += i % 4 == 0 ? width * 4 : 0) {

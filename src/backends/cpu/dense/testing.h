@@ -33,9 +33,21 @@ inline AlignedBytes poisoned_scratch(size_t bytes) {
   return scratch;
 }
 
+// The level that runs inside for_each_level. Elsewhere than on x86 only one is compiled.
+inline int64_t level_in_use() {
+#if HWY_ARCH_X86
+  return hwy::SupportedTargets();
+#else
+  return HWY_STATIC_TARGET;
+#endif
+}
+// Whether it rounds a product and a sum once.
+inline bool is_fused() { return level_in_use() != HWY_SSE4 && level_in_use() != HWY_WASM; }
+
 // Runs `body` once for each level this CPU has (AVX-512, AVX2, SSE4).
 template <typename Body>
 void for_each_level(const Body& body) {
+#if HWY_ARCH_X86
   for (int64_t target : {HWY_AVX3, HWY_AVX2, HWY_SSE4}) {
     hwy::SetSupportedTargetsForTest(0);
     if ((hwy::SupportedTargets() & target) == 0) continue;
@@ -46,6 +58,9 @@ void for_each_level(const Body& body) {
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+#else
+  body();
+#endif
 }
 
 // Two samples, square kernels, the same margins on all sides.

@@ -98,7 +98,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
     for (size_t job = begin; job < end; ++job) {
       const size_t column = job % panels * kPanelColumns, first = job / panels * block;
       const size_t last = std::min(first + block, tiles.tiles);
-      const size_t width = std::min(kPanelColumns, align_up(g.n, kChunk) - column);
+      const size_t width = std::min<size_t>(kPanelColumns, align_up(g.n, kChunk) - column);
       // From a row of the packed A to where it lies.
       const size_t shift = near ? tiles.begin(first) * depth - place : 0;
       const bool packs = near && job % panels == 0;

@@ -341,7 +341,7 @@ struct Places {
     bias = products + per_block * channel_blocks(s.out_channels);
     rest = bias + align_up(s.out_channels, kChannelBlock) * sizeof(float);
     kernels = rest + rest - bias;
-    inputs = std::min(size_t{128}, align_up(s.in_channels, kChannelBlock));
+    inputs = std::min<size_t>(128, align_up(s.in_channels, kChannelBlock));
     stride = align_up(inputs * kPanelColumns, 1024) + 5 * kChunk;
     kernel_bytes = kIn * stride * sizeof(float);
     threads = std::min(kMostThreads, panels_of(s) * kIn);
@@ -378,7 +378,7 @@ size_t packed_winograd_bytes(const ConvShape& s) {
 
 void pack_winograd(const ConvShape& s, const float* weights, float* packed) {
   for (size_t column = 0; column < s.out_channels; column += kPanelColumns) {
-    const size_t width = std::min(kPanelColumns, align_up(s.out_channels, kChunk) - column);
+    const size_t width = std::min<size_t>(kPanelColumns, align_up(s.out_channels, kChunk) - column);
     for (size_t in = 0; in < s.in_channels; ++in)
       for (size_t tap = 0; tap < 9; ++tap)
         for (size_t i = 0; i < width; ++i)
