@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/dense/finish_int8.h"
+#include "backends/cpu/dense/math-inl.h"
 #include "backends/cpu/dense/quantize.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/unit_gemm.h"
@@ -33,6 +34,18 @@ struct Int8Repair {
   const float* scales;       // null: results stay integers; otherwise they become scale * f32
   const float* row_scales;   // null: all 1
 };
+// Of rows of f32: (sum - row_zero * column_sum) * scale * row_scale + bias, in f32, a residual, and
+// nothing or gelu_near.
+struct ValuesFinish {
+  size_t rows, width;
+  const int32_t *sums, *row_zeros;
+  const float *scales, *row_scales;
+  const float *bias, *residual;  // may be null
+  size_t residual_row;
+  float* to;
+  size_t to_row;
+};
+using FinishValues = void (*)(const ValuesFinish&, const int32_t*);
 }  // namespace hologram::backends::dense
 #endif
 
@@ -106,34 +119,72 @@ uint32_t pack_row(const uint8_t* from, size_t count, uint8_t flip, uint8_t* to, 
   return rest + static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(d64, sums)));
 }
 
-// One row of A as units from f32: saturate(round(value * factor) + zero), zeros after the last.
+// Sums of a tile by rows of f32, to results, in one pass over it.
+template <bool kResidual, bool kGelu>
+void finish_values(const ValuesFinish& t, const int32_t* sums) {
+  const DF df;
+  const DI di;
+  constexpr size_t kLanes = hn::MaxLanes(di);
+  float zeros[kMaxUnitRows];
+  for (size_t r = 0; r < t.rows; ++r) zeros[r] = static_cast<float>(t.row_zeros[r]);
+  for (size_t j = 0; j < t.width; j += kLanes) {
+    const auto weights = hn::ConvertTo(df, hn::LoadU(di, t.sums + j));
+    const auto scale = hn::LoadU(df, t.scales + j);
+    const auto bias = t.bias ? hn::LoadU(df, t.bias + j) : hn::Zero(df);
+    for (size_t r = 0; r < t.rows; ++r) {
+      auto v = hn::ConvertTo(df, hn::LoadU(di, sums + r * t.width + j));
+      v = hn::Mul(hn::NegMulAdd(hn::Set(df, zeros[r]), weights, v), scale);
+      v = hn::MulAdd(v, hn::Set(df, t.row_scales[r]), bias);
+      if constexpr (kResidual) v = hn::Add(v, hn::LoadU(df, t.residual + r * t.residual_row + j));
+      if constexpr (kGelu) v = gelu_near(df, v);
+      hn::StoreU(v, df, t.to + r * t.to_row + j);
+    }
+  }
+}
+
+FinishValues get_finish_values(bool residual, bool gelu) {
+  if (residual) return gelu ? &finish_values<true, true> : &finish_values<true, false>;
+  return gelu ? &finish_values<false, true> : &finish_values<false, false>;
+}
+
+// One row of A as units from f32: saturate(round(value * factor + zero)), zeros after the last.
 // Says whether all are finite.
 bool pack_values(const float* from, size_t count, float factor, float zero, uint8_t* to,
                  size_t step) {
   const DF df;
-  const hn::Rebind<uint8_t, DI> d8;
-  constexpr size_t kLanes = hn::MaxLanes(df), kBytes = kChunk * 4;
-  const auto factors = hn::Set(df, factor), zeros = hn::Set(df, zero);
-  auto nothing = hn::Zero(df);  // NaN where 0 times something was
-  const auto convert = [&](hn::Vec<DF> x) HWY_ATTR {
-    nothing = hn::MulAdd(x, hn::Zero(df), nothing);
-    // Adding the zero point, a whole number, before it is rounded changes nothing but ties.
-    return hn::DemoteTo(d8, hn::NearestInt(hn::MulAdd(x, factors, zeros)));
+  const hn::Repartition<int16_t, DF> d16;
+  const hn::Rebind<uint8_t, decltype(d16)> d8;
+  constexpr size_t kLanes = hn::MaxLanes(df), kRun = 4 * kLanes, kBytes = kChunk * 4;
+  // Numbers near 1.5 * 2^23 are their own low bits. Adding the zero point, a whole number, before
+  // rounding changes nothing but ties.
+  const auto factors = hn::Set(df, factor), shift = hn::Set(df, zero + 12582912.0f);
+  auto nothing = hn::Zero(df), nothing1 = nothing;  // NaN where 0 times something was
+  const auto convert = [&](const float* values, uint8_t* bytes) HWY_ATTR {
+    const auto a = hn::LoadU(df, values), b = hn::LoadU(df, values + kLanes);
+    const auto c = hn::LoadU(df, values + 2 * kLanes), e = hn::LoadU(df, values + 3 * kLanes);
+    nothing = hn::MulAdd(a, hn::Zero(df), hn::MulAdd(b, hn::Zero(df), nothing));
+    nothing1 = hn::MulAdd(c, hn::Zero(df), hn::MulAdd(e, hn::Zero(df), nothing1));
+    const auto put = [&](hn::Vec<DF> low, hn::Vec<DF> high, uint8_t* at) HWY_ATTR {
+      const auto words = hn::ConcatEven(d16, hn::BitCast(d16, hn::MulAdd(high, factors, shift)),
+                                        hn::BitCast(d16, hn::MulAdd(low, factors, shift)));
+      hn::StoreU(hn::DemoteTo(d8, words), d8, at);
+    };
+    put(a, b, bytes);
+    put(c, e, bytes + 2 * kLanes);
   };
   for (size_t i = 0; i < count; i += kBytes, to += step) {
     size_t j = 0;
-    for (; j < kBytes && i + j + kLanes <= count; j += kLanes)
-      hn::StoreU(convert(hn::LoadU(df, from + i + j)), d8, to + j);
+    for (; j < kBytes && i + j + kRun <= count; j += kRun) convert(from + i + j, to + j);
     if (j == kBytes) continue;
     std::memset(to + j, 0, kBytes - j);
     if (i + j >= count) continue;
-    HWY_ALIGN float rest[kLanes] = {};
-    HWY_ALIGN uint8_t bytes[kLanes];
+    HWY_ALIGN float rest[kRun] = {};
+    HWY_ALIGN uint8_t bytes[kRun];
     std::memcpy(rest, from + i + j, (count - i - j) * sizeof(float));
-    hn::Store(convert(hn::Load(df, rest)), d8, bytes);
+    convert(rest, bytes);
     std::memcpy(to + j, bytes, count - i - j);
   }
-  return hn::AllFalse(df, hn::IsNaN(nothing));
+  return hn::AllFalse(df, hn::IsNaN(hn::Add(nothing, nothing1)));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -145,10 +196,18 @@ namespace hologram::backends::dense {
 HWY_EXPORT(repair_int8);
 HWY_EXPORT(pack_row);
 HWY_EXPORT(pack_values);
+HWY_EXPORT(get_finish_values);
 
 namespace {
 
 size_t units_of(size_t k) { return (k + 3) / 4; }
+
+// Whether finish_values does all of it.
+bool is_plain(const Epilogue& e) {
+  return e.alpha == 1.0f && (!e.bias || e.bias_axis == BiasAxis::column) && !e.post && !e.program &&
+         (!e.residual || (e.residual_scale == 1.0f && !e.residual_last)) &&
+         (e.activation == Activation::none || e.activation == Activation::gelu_near);
+}
 
 // The head of packed weights: sums of the columns, then one line with the signedness.
 size_t head_bytes(size_t n) { return align_up(n * sizeof(int32_t), kAlignment) + kAlignment; }
@@ -313,7 +372,28 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
   const TileKernel kernel = tile_kernel();
   const bool whole = g.output == Int8Output::s32;
   const Epilogue epilogue = g.values ? nearly(g.epilogue) : g.epilogue;
+  const FinishValues finish_whole =
+      g.values && g.output == Int8Output::f32 && !any_zero && !g.bias32 && is_plain(epilogue)
+          ? HWY_DYNAMIC_DISPATCH(get_finish_values)(epilogue.residual != nullptr,
+                                                    epilogue.activation == Activation::gelu_near)
+          : nullptr;
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
+    if (finish_whole && column + width <= g.n) {
+      const size_t stride = epilogue.residual_stride ? epilogue.residual_stride : g.ldc;
+      return finish_whole(
+          {.rows = rows,
+           .width = width,
+           .sums = column_sums + column,
+           .row_zeros = row_zeros + row,
+           .scales = scales + column,
+           .row_scales = row_scales + row,
+           .bias = epilogue.bias ? epilogue.bias + column : nullptr,
+           .residual = epilogue.residual ? epilogue.residual + row * stride + column : nullptr,
+           .residual_row = stride,
+           .to = static_cast<float*>(g.c) + row * g.ldc + column,
+           .to_row = g.ldc},
+          static_cast<const int32_t*>(sums));
+    }
     if (in_one_pass) {
       Int8Bytes f = direct;
       f.rows = rows, f.width = width, f.columns = std::min(width, g.n - column);

@@ -182,27 +182,39 @@ TEST(GemmInt8, TakesRowsOfFloats) {
 // itself made have.
 TEST(GemmInt8, FinishesFloatsWithANearGelu) {
   for_each_unit_level([] {
-    for (const bool floats : {true, false}) {
-      Int8Trial t(9, 40, 70, 2);
-      std::vector<float> values(9 * 70), plain(9 * 41), c(9 * 41);
-      for (size_t i = 0; i < values.size(); ++i) values[i] = float(t.a[i]) * 0.01f - 1.0f;
-      if (floats) t.g.values = values.data(), t.g.lda = 70;
-      t.g.scales = t.scales.data();
-      t.g.output = Int8Output::f32;
-      t.g.c = plain.data();
-      t.run(ThreadPool::shared());
-      t.g.c = c.data();
-      t.g.epilogue.activation = Activation::gelu_erf;
-      t.run(ThreadPool::shared());
-      double worst = 0;
-      for (size_t i = 0; i < 9; ++i)
-        for (size_t j = 0; j < 40; ++j) {
-          const double x = plain[i * 41 + j];
-          const double right = x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
-          worst = std::max(worst, std::abs(c[i * 41 + j] - right) / std::max(1.0, std::abs(x)));
+    for (const size_t m : {9, 40})
+      for (int kind = 0; kind < 16; ++kind) {
+        const bool floats = kind & 1, gelu = kind & 2;
+        constexpr size_t n = 40, ldc = n + 1, k = 70;  // 32 columns, and 8 of 16
+        Int8Trial t(m, n, k, 2);
+        std::vector<float> values(m * k), plain(m * ldc), c(m * ldc, -77.0f);
+        for (size_t i = 0; i < values.size(); ++i) values[i] = float(t.a[i]) * 0.01f - 1.0f;
+        if (floats) t.g.values = values.data(), t.g.lda = k;
+        t.g.scales = t.scales.data();
+        t.g.output = Int8Output::f32;
+        t.g.c = plain.data();
+        t.run(ThreadPool::shared());
+        const std::vector<float> bias = random_values(n, 5),
+                                 residual = random_values(m * (n + 2), 6);
+        Epilogue& e = t.g.epilogue;
+        if (gelu) e.activation = Activation::gelu_erf;
+        if (kind & 4) e.bias = bias.data();
+        if (kind & 8) e.residual = residual.data(), e.residual_stride = n + 2;
+        t.g.c = c.data();
+        t.run(ThreadPool::shared());
+        double worst = 0;
+        for (size_t i = 0; i < m; ++i) {
+          for (size_t j = 0; j < n; ++j) {
+            double x = plain[i * ldc + j];
+            if (kind & 4) x += bias[j];
+            if (kind & 8) x += residual[i * (n + 2) + j];
+            const double right = gelu ? x / 2 * (1 + std::erf(x / std::sqrt(2.0))) : x;
+            worst = std::max(worst, std::abs(c[i * ldc + j] - right) / std::max(1.0, std::abs(x)));
+          }
+          ASSERT_EQ(c[i * ldc + n], -77.0f);
         }
-      EXPECT_LT(worst, floats ? 2e-4 : 1e-6);
-    }
+        EXPECT_LT(worst, floats && gelu ? 2e-4 : 1e-6) << "kind " << kind;
+      }
   });
 }
 
