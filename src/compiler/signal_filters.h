@@ -9,7 +9,8 @@ namespace hologram::compiler {
 bool is_signal_filter(const graph::Node& node);
 
 // Those that are windowed cosines and sines of all frequencies, and nothing else, become what they
-// are: hologram.Fourier, which has no products to choose a precision for. Returns how many.
+// are: hologram.Fourier, which has no products to choose a precision for. Cosines and sines of the
+// same windows of one signal become one node. Returns how many filters there were.
 Result<size_t> use_fourier_transforms(graph::Graph& graph);
 
 // Gives those in f32 whose filters all mirror themselves the attributes `mirrored` and `even` (how

@@ -91,5 +91,59 @@ TEST(SignalFilters, GiveTheSameResults) {
   }
 }
 
+// Real and imaginary parts by convolutions of their own, as one transform where their windows
+// agree.
+TEST(SignalFilters, TransformsOfOneSignalAreJoined) {
+  const auto half_of = [](const Tensor& filters, bool sines) {
+    Tensor half = *Tensor::allocate(DType::f32, {kBins, 1, kTaps});
+    std::copy_n(filters.as<float>() + (sines ? kBins * kTaps : 0), kBins * kTaps, half.as<float>());
+    if (sines) std::fill_n(half.as<float>(), kTaps, 0.0f);  // not -0
+    return half;
+  };
+  const auto build = [&](bool sines_first, double off, int64_t other_stride) {
+    Graph g;
+    const ValueId x = add_input(g, "x", {2, 1, kSamples});
+    std::vector<ValueId> parts(2);
+    for (const bool sines : {sines_first, !sines_first})
+      parts[sines] =
+          g.op("Conv")
+              .input(x)
+              .input(g.add_constant(half_of(fourier_filters(sines ? off : 0), sines)))
+              .attribute("strides", std::vector<int64_t>{sines ? other_stride : kStride});
+    g.outputs = parts;
+    g.output_names = {"re", "im"};
+    return g;
+  };
+  const Tensor x = varied({2, 1, kSamples});
+  const std::vector inputs{Value(x)};
+  const auto run = [&](Graph g, CompileOptions options) {
+    const auto bytes = compile(std::move(g), options);
+    EXPECT_TRUE(bytes.has_value());
+    const auto session = open_bytes(*bytes);
+    EXPECT_TRUE(session.has_value());
+    auto y = session->run(inputs);
+    EXPECT_TRUE(y.has_value()) << y.error().to_string();
+    return *std::move(y);
+  };
+  for (const bool sines_first : {false, true})
+    for (const auto& [off, stride] :
+         {std::pair(0.0, kStride), {0.01, kStride}, {0.0, kStride + 1}}) {
+      CompileReport report;
+      const auto y = run(build(sines_first, off, stride), {.report = &report});
+      const auto plain = run(build(sines_first, off, stride), {.optimise = false});
+      const bool joins = off == 0.0 && stride == kStride;
+      const size_t at = report.to_text().find(" x hologram.Fourier");
+      ASSERT_NE(at, std::string::npos) << report.to_text();
+      EXPECT_EQ(report.to_text()[at - 1], joins ? '1' : '2');
+      EXPECT_EQ(report.to_text().find("hologram.Conv"), std::string::npos);
+      for (size_t i = 0; i < 2; ++i) {
+        ASSERT_EQ(y[i].tensor.dims, plain[i].tensor.dims);
+        for (int64_t j = 0; j < y[i].tensor.count(); ++j)
+          ASSERT_NEAR(y[i].tensor.as<float>()[j], plain[i].tensor.as<float>()[j], 1e-4)
+              << sines_first << " " << i << " " << j;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace hologram::compiler

@@ -370,6 +370,13 @@ TEST(HostileNumbers, FourierTransforms) {
   other = call;
   other.inputs[0] = zeros({0, 1, 100});
   EXPECT_TRUE(run(other).has_value());
+  // Sines apart: filters of either, which have to be both.
+  other = call;
+  other.outputs.push_back({"", DType::f32});
+  refused(other, "of a transform of");
+  other = with(other, "weight_shape", Integers{17, 1, 32});
+  EXPECT_EQ(floats(other), std::vector<float>(2 * 17 * 7, 0.0f));
+  refused(with(other, "waves", int64_t{1}), "with sines apart");
 }
 
 TEST(HostileNumbers, RepeatsAndBlocks) {

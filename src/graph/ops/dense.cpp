@@ -30,12 +30,16 @@ std::vector<Dim> to_dims(std::span<const int64_t> values) {
 
 Status conv(InferContext& c) {
   const auto weights = c.integers("weight_shape");
+  // Sines of a Fourier transform that are apart have the shape of its cosines.
+  const auto set_shapes = [&](const Shape& shape) {
+    for (size_t i = 0; i < c.output_count(); ++i) c.set_shape(i, shape);
+  };
   if (weights.size() < 3) return {};
   if (!c.shape(0)) {
     std::vector<Dim> dims(weights.size(), unknown_dim());
     dims[1] = weights[0];
     const Shape y(std::move(dims));
-    c.set_shape(0, c.integer("blocked_output") != 0 ? blocked(y) : y);
+    set_shapes(c.integer("blocked_output") != 0 ? blocked(y) : y);
     return {};
   }
   const bool from_blocks = c.integer("blocked_input") != 0;
@@ -45,7 +49,7 @@ Status conv(InferContext& c) {
     return fail(ErrorCode::shape_mismatch, "input {} and weights of {} axes", x.to_string(),
                 weights.size());
   HOLOGRAM_TRY(const Shape y, windowed_shape(c, x, weights[0], to_dims(weights.subspan(2)), false));
-  c.set_shape(0, c.integer("blocked_output") != 0 ? blocked(y) : y);
+  set_shapes(c.integer("blocked_output") != 0 ? blocked(y) : y);
   return {};
 }
 
@@ -281,7 +285,8 @@ void add_dense(OperatorTable& table) {
       .kernel("hologram.GatherPacked");
   add("Activation", "activation:s, activation_first:f, activation_second:f", "X:T -> Y:T",
       same_shape_as_first);
-  add("Fourier", "weight_shape:is, strides:is, waves:i, sine:i", "X:T, table:T -> Y:T", conv);
+  add("Fourier", "weight_shape:is, strides:is, waves:i, sine:i", "X:T, table:T -> Y:T, sines:T?",
+      conv);
   add("Sine", "quarters:i", "X:T -> Y:T", same_shape_as_first);
   add("ToBlocked", "", "X:T -> Y:T", to_blocked);
   add("FromBlocked", "channels:i", "X:T -> Y:T", from_blocked);

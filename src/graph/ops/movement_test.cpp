@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 
@@ -298,6 +299,29 @@ TEST(Repeats, MoveEveryType) {
     blocks.inputs[0] = there;
     EXPECT_EQ(elements<int32_t>(evaluate(blocks)), elements<int32_t>(in));
     expect_same_moves(blocks, {1, 1, 4, 6});
+  }
+}
+
+// Element by element, for every order of the axes: matrices that are turned have a way of their
+// own.
+TEST(Transpose, PutsEveryElementInItsPlace) {
+  for (const Dims& dims : {Dims{1, 1, 257, 76}, Dims{3, 17, 1, 35}, Dims{2, 3, 5, 7}, Dims{130, 70},
+                           Dims{2, 0, 3}, Dims{4, 33, 16}, Dims{5}}) {
+    const Tensor in = counted(dims);
+    std::vector<int64_t> perm(dims.rank());
+    std::iota(perm.begin(), perm.end(), 0);
+    do {
+      Call call{"Transpose", {in}};
+      call.attributes.set("perm", perm);
+      const Tensor out = evaluate(call);
+      const Dims strides = dims.strides();
+      for (int64_t i = 0; i < out.count(); ++i) {
+        int64_t from = 0, rest = i;
+        for (size_t axis = perm.size(); axis-- > 0; rest /= out.dims[axis])
+          from += rest % out.dims[axis] * strides[static_cast<size_t>(perm[axis])];
+        ASSERT_EQ(out.as<int32_t>()[i], from) << dims.to_string() << " " << i;
+      }
+    } while (std::next_permutation(perm.begin(), perm.end()));
   }
 }
 

@@ -53,7 +53,9 @@ Result<Tensor> Frame::allocate(uint32_t id, DType dtype, const Dims& dims) {
     if (!list || list.use_count() > 1) list = std::make_shared<std::vector<std::string>>();
     return empty_strings(list, dims);
   }
-  Tensor tensor{dtype, dims};
+  Tensor tensor;  // a list of its members would clear all of the dimensions first
+  tensor.dtype = dtype;
+  tensor.dims = dims;
   const uint64_t bytes = tensor.bytes();
   if (value.storage == archive::Storage::view) {
     const Value& source = values_[value.source];

@@ -32,8 +32,9 @@ class FrameGroup {
   FrameGroup(const Fourier& t, float* rows)
       : t_(t), half_(t.taps / 2), roots_(t.table + t.taps), rows_(rows) {}
 
-  // `count` frames from `input` on; `output` is the place of the first in the first row.
-  void run(const float* input, size_t count, float* output) const {
+  // `count` frames from `input` on; `output` is the place of the first in the first row, `sines`
+  // in that of sines.
+  void run(const float* input, size_t count, float* output, float* sines) const {
     const D d;
     const size_t lanes = hn::Lanes(d);
     if (count < lanes) std::memset(rows_, 0, t_.taps * lanes * sizeof(float));
@@ -44,7 +45,7 @@ class FrameGroup {
     size_t length = half_;
     for (; length >= 4; length /= 4) fours(length);
     if (length == 2) twos();
-    take_apart(count, output);
+    take_apart(count, output, sines);
   }
 
  private:
@@ -109,10 +110,9 @@ class FrameGroup {
 
   // Of z = even samples + i times the odd ones to the transform of all. The halves in this are in
   // the window.
-  void take_apart(size_t count, float* output) const {
+  void take_apart(size_t count, float* output, float* sine_rows) const {
     const D d;
     const bool cosines = t_.waves != Waves::sines, sines = t_.waves != Waves::cosines;
-    float* sine_rows = output + (t_.waves == Waves::both ? (half_ + 1) * t_.frames : 0);
     const V sign = hn::Set(d, t_.sine);
     // Where results are: the numbers of reversed bits.
     uint16_t place[kMostTaps / 2 + 1];
@@ -143,12 +143,13 @@ size_t fourier_lanes(size_t frames) {
   return frames <= 4 ? 4 : hn::Lanes(hn::CappedTag<float, 16>());
 }
 
-void fourier_group(const Fourier& t, const float* input, size_t count, float* output) {
+void fourier_group(const Fourier& t, const float* input, size_t count, float* output,
+                   float* sines) {
   alignas(64) float rows[kMostTaps * 16];
   if (t.frames <= 4)
-    FrameGroup<hn::CappedTag<float, 4>>(t, rows).run(input, count, output);
+    FrameGroup<hn::CappedTag<float, 4>>(t, rows).run(input, count, output, sines);
   else
-    FrameGroup<hn::CappedTag<float, 16>>(t, rows).run(input, count, output);
+    FrameGroup<hn::CappedTag<float, 16>>(t, rows).run(input, count, output, sines);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -233,7 +234,10 @@ void fourier(const Fourier& t, ThreadPool& pool) {
   if (t.frames == 0) return;
   const auto run = HWY_DYNAMIC_DISPATCH(fourier_group);
   const size_t lanes = HWY_DYNAMIC_DISPATCH(fourier_lanes)(t.frames);
-  const size_t groups = (t.frames + lanes - 1) / lanes, rows = fourier_rows(t.waves, t.taps);
+  const size_t groups = (t.frames + lanes - 1) / lanes;
+  const size_t half = fourier_rows(Waves::sines, t.taps) * t.frames;
+  const size_t sample_size = t.waves == Waves::both && !t.sines ? 2 * half : half;
+  float* const sines = t.sines ? t.sines : t.output + (t.waves == Waves::both ? half : 0);
   // A group takes a few microseconds.
   constexpr size_t kFewGroups = 4;
   pool.parallel_for(
@@ -241,8 +245,9 @@ void fourier(const Fourier& t, ThreadPool& pool) {
       [&](size_t begin, size_t end) {
         for (size_t job = begin; job < end; ++job) {
           const size_t sample = job / groups, first = job % groups * lanes;
+          const size_t place = sample * sample_size + first;
           run(t, t.input + sample * t.samples + first * t.stride, std::min(lanes, t.frames - first),
-              t.output + sample * rows * t.frames + first);
+              t.output + place, sines + place);
         }
       },
       Schedule::dynamic, t.batch * groups <= kFewGroups ? 1 : 0);

@@ -45,6 +45,7 @@ struct Fourier {
   const float* input = nullptr;  // [batch][samples]
   const float* table = nullptr;
   float* output = nullptr;  // [batch][rows][frames]
+  float* sines = nullptr;   // of both: output has the cosines alone, and this the sines likewise
 };
 
 // A frame is computed by itself in an order that the taps alone decide.

@@ -65,6 +65,15 @@ TEST(Fourier, IsTheConvolutionByItsFilters) {
           t.output = other.data();
           fourier(t, three);
           ASSERT_EQ(y, other);
+          if (waves == Waves::both) {  // the same where sines are apart
+            std::vector<float> apart[2];
+            for (auto& part : apart) part.assign(y.size() / 2, 1e30f);
+            t.output = apart[0].data(), t.sines = apart[1].data();
+            fourier(t, three);
+            const size_t part = rows / 2 * t.frames;
+            for (size_t i = 0; i < y.size(); ++i)
+              ASSERT_EQ(apart[i / part % 2][i / (2 * part) * part + i % part], y[i]) << i;
+          }
           for (size_t b = 0; b < s.batch; ++b)
             for (size_t f = 0; f < rows; ++f)
               for (size_t i = 0; i < t.frames; ++i) {

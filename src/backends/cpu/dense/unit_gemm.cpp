@@ -44,7 +44,7 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   auto* a = reinterpret_cast<uint32_t*>(scratch);
   UnitKernels kernels = unit_kernels();
   UnitFunction multiply = g.tile;
-  if (kernels.few && g.tile == kernels.int8 && g.m <= kFewUnitRows && !g.image) {
+  if (kernels.few && g.tile == kernels.int8 && g.m <= kFewUnitRows) {
     multiply = kernels.few;
     kernels.depth = 0;
     kernels.begin = kernels.end = nullptr;

@@ -1,6 +1,7 @@
 // hologram.Fourier: the transform of every window of a signal, [batch, 1, samples] to [batch,
 // frequencies, windows]. `weight_shape` is that of the filters it stands for, `waves` which they
-// are, and `sine` the sign of sines.
+// are, and `sine` the sign of sines. Where there is a second result, sines are apart from cosines,
+// and `weight_shape` is that of either.
 #include "backends/cpu/dense/fourier.h"
 #include "backends/cpu/kernels/fused.h"
 
@@ -22,7 +23,11 @@ Status fused_fourier(KernelContext& c) {
                    .stride = static_cast<size_t>(stride),
                    .waves = static_cast<dense::Waves>(waves),
                    .sine = c.integer("sine", 1) < 0 ? -1.0f : 1.0f};
-  const auto rows = static_cast<int64_t>(dense::fourier_rows(t.waves, t.taps));
+  const bool apart = c.wants_output(1);
+  if (apart && t.waves != dense::Waves::both)
+    return fail(ErrorCode::unsupported, "no such Fourier transform with sines apart");
+  const auto rows =
+      static_cast<int64_t>(dense::fourier_rows(apart ? dense::Waves::sines : t.waves, t.taps));
   if (filters[0] != rows || filters[1] != 1 || x.dims.rank() != 3 || x.dims[1] != 1 ||
       x.dims[2] < taps ||
       table.count() != static_cast<int64_t>(dense::fourier_table_floats(t.taps)))
@@ -36,6 +41,10 @@ Status fused_fourier(KernelContext& c) {
   t.input = x.as<float>();
   t.table = table.as<float>();
   t.output = y.as<float>();
+  if (apart) {
+    HOLOGRAM_TRY(const Tensor sines, c.output(1, y.dims));
+    t.sines = sines.as<float>();
+  }
   dense::fourier(t, c.threads());
   return {};
 }

@@ -38,8 +38,12 @@ Result<Tensor> KernelContext::output(size_t index, const Dims& dims) {
   if (index >= outputs_.size())
     return fail(ErrorCode::internal, "kernel writes output {} of {}", index, outputs_.size());
   HOLOGRAM_CHECK(check_dims(dims));
-  HOLOGRAM_TRY(Tensor tensor, memory_.output(index, output_types_[index], dims));
-  outputs_[index] = Value(tensor);
+  Result<Tensor> tensor = memory_.output(index, output_types_[index], dims);
+  if (!tensor) return tensor;
+  Value& output = outputs_[index];
+  output.kind = Value::Kind::tensor;
+  output.tensor = *tensor;
+  output.sequence.reset();
   return tensor;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/cpu/dense/transpose.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/cpu/kernels/families.h"
 #include "backends/cpu/kernels/strided.h"
@@ -135,8 +136,19 @@ Status transpose(KernelContext& c) {
   HOLOGRAM_TRY(Tensor out, c.output(0, dims));
   Strided view;
   for (size_t i = 0; i < rank; ++i) view.push(dims[i], strides[i]);
+  // Matrices, one or some after the other, whose rows become columns.
+  const size_t outer = view.rank == 3 ? 1 : 0;
+  const bool turns = view.rank == 2 + outer && view.strides[outer] == 1 &&
+                     view.strides[outer + 1] == view.dims[outer] &&
+                     (outer == 0 || view.strides[0] == view.dims[1] * view.dims[2]);
   return dispatch_size(in.dtype, [&]<typename T>() -> Status {
-    copy_strided(in.as<T>(), view, out.as<T>(), c.threads());
+    if (turns && sizeof(T) == sizeof(float))
+      backends::dense::transpose(outer == 0 ? 1 : static_cast<size_t>(view.dims[0]),
+                                 static_cast<size_t>(view.dims[outer + 1]),
+                                 static_cast<size_t>(view.dims[outer]), in.as<float>(),
+                                 out.as<float>(), c.threads());
+    else
+      copy_strided(in.as<T>(), view, out.as<T>(), c.threads());
     return {};
   });
 }
