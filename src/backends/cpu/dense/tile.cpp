@@ -185,6 +185,20 @@ void finish_rows(const Tile& tile, float* sums, size_t width) {
         tile, sums, width);
   const float* bias = e.bias && e.bias_axis == BiasAxis::column ? e.bias + tile.column : nullptr;
   const float* row_bias = e.bias && !bias ? e.bias + tile.row : nullptr;
+  // Most have a bias and an activation alone.
+  if (e.alpha == 1.0f && !row_bias && !tile.residual && !e.post && !e.program &&
+      tile.columns % kChunk == 0) {
+    with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
+      for (size_t j = 0; j < tile.columns; j += kLanes) {
+        const V add = bias ? hn::LoadU(d, bias + j) : hn::Set(d, -0.0f);
+        const float* from = sums + j;
+        float* to = tile.c + static_cast<ptrdiff_t>(j / kChunk) * tile.c_block + j % kChunk;
+        for (size_t r = 0; r < tile.rows; ++r, from += width, to += tile.c_row)
+          hn::StoreU(function(hn::Add(hn::LoadU(d, from), add)), d, to);
+      }
+    });
+    return;
+  }
   with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
     for (size_t r = 0; r < tile.rows; ++r) {
       const float constant = row_bias ? row_bias[r] : 0.0f;
