@@ -61,7 +61,7 @@ size_t gemm_bf16_scratch_bytes(const GemmBf16& g) {
 
 void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
   const bool two = g.parts == Bf16Parts::two;
-  const Epilogue epilogue = two ? g.epilogue : nearly(g.epilogue);
+  const Epilogue epilogue = two ? closely(g.epilogue) : nearly(g.epilogue);
   const auto pack = [&](size_t row, size_t height, uint32_t* packed) {
     // A chunk of 32 values of all rows of the tile at a time.
     const size_t part = height * kChunk;

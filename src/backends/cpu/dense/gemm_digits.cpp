@@ -94,6 +94,7 @@ void gemm_digits(const GemmDigits& g, std::byte* scratch, ThreadPool& pool) {
     }
   };
   const TileKernel kernel = tile_kernel();
+  const Epilogue epilogue = closely(g.epilogue);
   const auto finish = [&](size_t row, size_t rows, size_t column, void* sums, size_t width) {
     digits.scale(sums, rows, width, row_scales + row, 1, scales + column);
     Tile tile;
@@ -101,7 +102,7 @@ void gemm_digits(const GemmDigits& g, std::byte* scratch, ThreadPool& pool) {
     tile.columns = std::min(width, g.n - column);
     tile.row = row;
     tile.column = column;
-    tile.epilogue = &g.epilogue;
+    tile.epilogue = &epilogue;
     tile.offset = row * g.ldc + column;
     tile.c = g.c + tile.offset;
     tile.c_row = static_cast<ptrdiff_t>(g.ldc);

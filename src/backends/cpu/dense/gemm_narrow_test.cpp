@@ -294,6 +294,38 @@ TEST(GemmBf16, RoundsOperandsAndSumsInF32) {
   });
 }
 
+// As exact as the parts.
+TEST(GemmBf16, FinishesPartsWithAGelu) {
+  for_each_unit_level([] {
+    for (const Bf16Parts parts : {Bf16Parts::one, Bf16Parts::two}) {
+      constexpr size_t m = 35, n = 40, k = 70;
+      const std::vector<float> a = random_values(m * k, 1), b = random_values(k * n, 2);
+      AlignedBytes packed = poisoned_scratch(packed_b_bf16_bytes(k, n, parts));
+      pack_b_bf16(k, n, b.data(), n, false, packed.data(), parts);
+      std::vector<float> plain(m * n), c(m * n);
+      GemmBf16 g{.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a.data(),
+                 .lda = k,
+                 .parts = parts,
+                 .packed_b = packed.data(),
+                 .c = plain.data(),
+                 .ldc = n};
+      AlignedBytes scratch = poisoned_scratch(gemm_bf16_scratch_bytes(g));
+      gemm_bf16(g, scratch.data(), ThreadPool::shared());
+      g.c = c.data();
+      g.epilogue.activation = Activation::gelu_erf;
+      gemm_bf16(g, scratch.data(), ThreadPool::shared());
+      for (size_t i = 0; i < m * n; ++i) {
+        const double x = plain[i];
+        ASSERT_NEAR(c[i], x / 2 * std::erfc(-x / std::sqrt(2.0)),
+                    parts == Bf16Parts::two ? 1.5e-6 + 1e-7 * std::abs(x) : 2e-4);
+      }
+    }
+  });
+}
+
 // The sums of two parts keep 16 bits of each operand.
 TEST(GemmBf16, TwoPartsAreNearlyF32) {
   for_each_unit_level([] {

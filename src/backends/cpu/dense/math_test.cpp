@@ -153,6 +153,27 @@ TEST(Math, NearGelu) {
   });
 }
 
+TEST(Math, CloseGelu) {
+  for_each_level([] {
+    std::vector<float> x, y;
+    for (int i = -12000; i <= 12000; ++i) x.push_back(static_cast<float>(i) / 1000.0f);
+    y.resize(x.size());
+    activate(Activation::gelu_close, 0, 0, x.data(), y.data(), x.size(), ThreadPool::shared());
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double v = x[i], right = v / 2 * std::erfc(-v / std::sqrt(2.0));
+      ASSERT_NEAR(y[i], right, 1.2e-6 + 1e-7 * std::abs(v)) << v;
+      if (std::abs(v) <= 4.5) {
+        ASSERT_NEAR(y[i], right, 1e-4 * std::abs(right)) << v;
+      }
+    }
+    const float far[] = {100.0f, -100.0f, NAN};
+    activate(Activation::gelu_close, 0, 0, far, y.data(), 3, ThreadPool::shared());
+    EXPECT_NEAR(y[0], 100.0f, 2e-5);
+    EXPECT_NEAR(y[1], 0.0f, 2e-5);
+    EXPECT_TRUE(std::isnan(y[2]));
+  });
+}
+
 TEST(Math, ActivationsOfSpecialValues) {
   for_each_level([] {
     const float x[] = {NAN, HUGE_VALF, -HUGE_VALF, 100.0f, -100.0f};
