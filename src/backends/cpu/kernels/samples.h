@@ -16,14 +16,15 @@ inline size_t sample_values(size_t channels, size_t pixels, backends::dense::Lay
   return pixels * (layout == Layout::nchw ? channels : channel_blocks(channels) * kChannelBlock);
 }
 
-// Whether samples are small enough, and so many, that each is better run by one thread alone with
-// `scratch` bytes of its own.
-inline bool samples_run_apart(const backends::dense::ConvShape& s, size_t scratch, size_t threads) {
-  constexpr size_t kMostScratch = 4 << 20, kLittleWork = 1 << 25, kLittleOfUneven = 1 << 23;
-  if (threads == 1 || s.batch < threads || scratch > kMostScratch / s.batch) return false;
+// Whether samples are small enough, and so many, that each is better run by one thread alone; not
+// so little work that one thread has done it before another comes.
+inline bool samples_run_apart(const backends::dense::ConvShape& s, size_t threads) {
+  constexpr size_t kLittleWork = 1 << 25, kLittleOfUneven = 1 << 23, kNoWork = 1 << 19;
+  if (threads == 1 || s.batch < threads) return false;
   const size_t work = s.out_channels * s.out_height * s.out_width * (s.in_channels / s.groups) *
                       s.kernel_height * s.kernel_width;
-  return work < (s.batch % threads == 0 ? kLittleWork : kLittleOfUneven);
+  return work < (s.batch % threads == 0 ? kLittleWork : kLittleOfUneven) &&
+         work >= kNoWork / s.batch;
 }
 
 // `job` has a shape and an epilogue; nth(job, n) makes that of one sample of it.
@@ -31,14 +32,17 @@ template <typename Job, typename Nth>
 Status run_samples(KernelContext& c, const Job& job, size_t (*bytes)(const Job&),
                    void (*run)(const Job&, std::byte*, ThreadPool&), const Nth& nth) {
   ThreadPool& threads = c.threads();
-  Job one = job;
-  one.shape.batch = 1;
-  const size_t each = align_up(bytes(one), kAlignment);
-  if (job.epilogue.program || !samples_run_apart(job.shape, each, threads.size())) {
+  const auto run_together = [&]() -> Status {
     HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(bytes(job)));
     run(job, scratch.data(), threads);
     return {};
-  }
+  };
+  if (job.epilogue.program || !samples_run_apart(job.shape, threads.size())) return run_together();
+  constexpr size_t kMostScratch = 4 << 20;
+  Job one = job;
+  one.shape.batch = 1;
+  const size_t each = align_up(bytes(one), kAlignment);
+  if (each > kMostScratch / job.shape.batch) return run_together();
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(each * job.shape.batch));
   const auto body = [&](size_t begin, size_t end) {
     for (size_t n = begin; n < end; ++n) run(nth(one, n), scratch.data() + n * each, threads);
