@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/join_convolutions.h"
+#include "compiler/join_gates.h"
 #include "compiler/lower.h"
 #include "compiler/narrow_images.h"
 #include "compiler/native_code.h"
@@ -184,6 +185,10 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   }));
   HOLOGRAM_CHECK(
       optimisation("pack weights", [&] { return pack_weights(graph, codes_stay_from); }));
+  HOLOGRAM_CHECK(optimisation("join gates", [&] {
+    join_gates(graph, report.fusion);
+    return Status();
+  }));
   HOLOGRAM_CHECK(optimisation("join convolutions", [&] {
     join_convolutions(graph, report.fusion);
     return Status();

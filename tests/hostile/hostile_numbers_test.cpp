@@ -234,6 +234,44 @@ TEST(HostileNumbers, BytesOfConvolutions) {
   refused(longest, "no such convolution of");
 }
 
+TEST(HostileNumbers, Gates) {
+  // 20 channels in two blocks, 5 between: both matrices in one panel.
+  Call call{"hologram.Gate", {zeros({2, 2, 3, 3, 16}), zeros({20 * 16}), zeros({5 * 32})}};
+  call = with(with(call, "channels", int64_t{20}), "hidden", int64_t{5});
+  EXPECT_EQ(floats(call), std::vector<float>(2 * 2 * 9 * 16, 0.0f));
+
+  for (int64_t channels : {int64_t{0}, int64_t{-20}, int64_t{16}, int64_t{33}, kLargest, kSmallest})
+    refused(with(call, "channels", channels), "a gate of");
+  for (int64_t hidden : {int64_t{0}, int64_t{-5}, kLargest, kSmallest})
+    refused(with(call, "hidden", hidden), "a gate of");
+  for (int64_t hidden : {int64_t{6}, int64_t{17}, int64_t{1} << 28})
+    refused(with(call, "hidden", hidden), "bytes of packed weights");
+  refused(with(call, "channels", int64_t{21}), "bytes of packed weights");
+  for (const char* name : {"squeeze_activation", "excite_activation"}) {
+    refused(with(call, name, std::string("Gelu")), "Gelu in a gate");
+    refused(with(call, name, std::string("none of them")), "");
+  }
+  Call flat = call;
+  flat.inputs[0] = zeros({2, 2, 16});
+  refused(flat, "a gate of");
+  Call biased = call;
+  biased.inputs.resize(5);
+  biased.inputs[3] = zeros({10});
+  biased.inputs[4] = zeros({20});
+  EXPECT_EQ(floats(biased).size(), 2u * 2 * 9 * 16);
+  for (size_t i : {size_t{3}, size_t{4}})
+    for (int64_t count : {int64_t{0}, int64_t{4}, int64_t{21}, int64_t{41}}) {
+      Call other = biased;
+      other.inputs[i] = zeros({count});
+      refused(other, "bias");
+    }
+  Call empty = call;
+  empty.inputs[0] = zeros({0, 2, 3, 3, 16});
+  EXPECT_EQ(floats(empty).size(), 0u);
+  empty.inputs[0] = zeros({2, 2, 0, 3, 16});
+  EXPECT_EQ(floats(empty).size(), 0u);
+}
+
 TEST(HostileNumbers, BitsOfProducts) {
   // 300 rows in groups of 128 by 40 columns, two panels: 32 scales a group, then pairs of weights.
   constexpr int64_t kBytes = 2 * (3 * 32 * 4 + 300 * 32 * 2);

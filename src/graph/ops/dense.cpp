@@ -185,6 +185,12 @@ Status scale(InferContext& c) {
   return {};
 }
 
+Status gate(InferContext& c) {
+  HOLOGRAM_CHECK(image_type(c));
+  if (c.shape(0)) c.set_shape(0, *c.shape(0));
+  return {};
+}
+
 // LSTM and GRU whose weights are packed: W and R say nothing about sizes.
 Status recurrent(InferContext& c) {
   const Shape* x = c.shape(0);
@@ -298,6 +304,12 @@ void add_dense(OperatorTable& table) {
   add("Spread", "times:is, repeat:i", "X:TX, added:TX? -> Y:TX", spread);
   add("Scale", "activation:s, activation_first:f, activation_second:f, output:i, plus_one:i",
       "scale:T?, bias:T?, X:TX... -> Y:TY", scale);
+  add("Gate",
+      "channels:i, hidden:i, squeeze_activation:s, squeeze_first:f, squeeze_second:f, "
+      "squeeze_scale:f, squeeze_shift:f, squeeze_low:f, excite_activation:s, excite_first:f, "
+      "excite_second:f, excite_scale:f, excite_shift:f, excite_low:f, activation:s, "
+      "activation_first:f, activation_second:f, plus_one:i, output:i",
+      "X:TX, squeeze:T, excite:T, squeeze_bias:T?, excite_bias:T? -> Y:TY", gate);
 }
 
 }  // namespace hologram::graph::ops

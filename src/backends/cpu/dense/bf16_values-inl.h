@@ -1,4 +1,5 @@
-// One vector of f32 from values stored as f32 or as bf16, and back, for the code of one CPU level.
+// One vector of f32 or f64 from values stored as f32 or as bf16, and of f32 back, for the code of
+// one CPU level.
 #if defined(HOLOGRAM_DENSE_BF16_VALUES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HOLOGRAM_DENSE_BF16_VALUES_INL_H_
 #undef HOLOGRAM_DENSE_BF16_VALUES_INL_H_
@@ -24,6 +25,12 @@ HWY_INLINE hn::Vec<D> load_value(D d, const uint16_t* from) {
   const hn::RebindToUnsigned<D> du;
   const hn::Rebind<uint16_t, D> half;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(half, from))));
+}
+
+// Of f64; not for wasm, where Debian's Highway has next to nothing of it.
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> load_wide(D d, const T* from) {
+  return hn::PromoteTo(d, load_value(hn::Rebind<float, D>(), from));
 }
 
 template <class D>

@@ -22,8 +22,8 @@ namespace hologram::backends::dense {
 namespace HWY_NAMESPACE {
 
 // `pixels` pixels of one block.
-void scale_run(const ChannelScale& s, const float* scale, const float* bias, size_t pixels,
-               const float* x, float* y) {
+void scale_run(const ChannelScale& s, const float* scale, const float* rest, const float* bias,
+               size_t pixels, const float* x, float* y) {
   const hn::CappedTag<float, kChannelBlock> d;
   using V = hn::Vec<decltype(d)>;
   constexpr size_t kLanes = hn::MaxLanes(d);
@@ -31,11 +31,13 @@ void scale_run(const ChannelScale& s, const float* scale, const float* bias, siz
     for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
       const V factor = scale ? hn::LoadU(d, scale + lane) : hn::Set(d, 1.0f);
       const V shift = bias ? hn::LoadU(d, bias + lane) : hn::Zero(d);
+      const V fine = rest ? hn::LoadU(d, rest + lane) : hn::Zero(d);
       for (size_t i = 0; i < pixels; ++i) {
         const size_t at = i * kChannelBlock + lane;
         const V value = hn::LoadU(d, x + at);
         const V scaled = s.plus_one ? hn::MulAdd(value, factor, value)
                          : bias     ? hn::MulAdd(value, factor, shift)
+                         : rest     ? hn::MulAdd(value, factor, hn::Mul(value, fine))
                                     : hn::Mul(value, factor);
         hn::StoreU(function(scaled), d, y + at);
       }
@@ -63,12 +65,15 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
     const size_t n = job / blocks, block = job % blocks;
     size_t part = 0, local = block;
     while (local >= s.parts[part].blocks) local -= s.parts[part++].blocks;
-    const float* scale = s.scale ? s.scale + n * s.scale_batch + block * kChannelBlock : nullptr;
+    const size_t channel = n * s.scale_batch + block * kChannelBlock;
+    const float* scale = s.scale ? s.scale + channel : nullptr;
+    const float* rest = s.scale_rest ? s.scale_rest + channel : nullptr;
     const float* bias = s.bias ? s.bias + block * kChannelBlock : nullptr;
     const ChannelScale::Part& from = s.parts[part];
     const size_t x = ((n * from.blocks + local) * s.pixels + first) * kChannelBlock;
     const size_t y = (job * s.pixels + first) * kChannelBlock;
-    if (!from.x_bf16 && !s.y_bf16) return run_block(s, scale, bias, count, from.x + x, s.y + y);
+    if (!from.x_bf16 && !s.y_bf16)
+      return run_block(s, scale, rest, bias, count, from.x + x, s.y + y);
     if (quick && from.x_bf16 && s.y_bf16) {
       static constexpr auto same = [](float value) {
         std::array<float, kChannelBlock> all{};
@@ -98,7 +103,7 @@ void channel_scale(const ChannelScale& s, ThreadPool& pool) {
       const size_t at = i * kChannelBlock;
       float* to = s.y_bf16 ? values : s.y + y + at;
       if (from.x_bf16) widen_values(from.x_bf16 + x + at, floats, values);
-      run_block(s, scale, bias, pixels, from.x_bf16 ? values : from.x + x + at, to);
+      run_block(s, scale, rest, bias, pixels, from.x_bf16 ? values : from.x + x + at, to);
       if (s.y_bf16) narrow_values(values, floats, s.y_bf16 + y + at);
     }
   };

@@ -23,9 +23,11 @@ struct ChannelScale {
   size_t part_count = 0;
   size_t batch = 1, pixels = 0;
   const float* scale = nullptr;  // a value a channel, or null for 1
-  bool plus_one = false;         // y = x + x * scale, and no bias
-  size_t scale_batch = 0;        // floats from a sample's scales to the next's; 0: shared
-  const float* bias = nullptr;   // a value a channel, or null for 0
+  // What rounding took from scale, of its sign, or null; without a bias. bf16 leaves it out.
+  const float* scale_rest = nullptr;
+  bool plus_one = false;        // y = x + x * scale, and no bias
+  size_t scale_batch = 0;       // floats from a sample's scales to the next's; 0: shared
+  const float* bias = nullptr;  // a value a channel, or null for 0
   Activation activation = Activation::none;
   float first = 0.0f, second = 0.0f;
   uint16_t* y_bf16 = nullptr;  // instead of y

@@ -10,6 +10,7 @@
 
 #include "backends/cpu/dense/bf16_values-inl.h"
 #include "backends/cpu/dense/image_rows.h"
+#include "backends/cpu/dense/means.h"
 #include "backends/cpu/dense/reduce-inl.h"
 
 #ifndef HOLOGRAM_DENSE_POOL_ONCE_
@@ -291,28 +292,6 @@ void pool_row_bf16(const Pool& p, size_t y, const uint16_t* in, uint16_t* out) {
                            : blocked_row<SumOf, uint16_t>)(p, y, in, out);
 }
 
-// The sum of each lane of up to kPart pixels, in four chains that are combined pairwise.
-template <typename T>
-void sum_of_part(size_t pixels, const T* in, float* out) {
-  const D d;
-  for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    const T* cell = in + lane;
-    V r0 = hn::Zero(d), r1 = r0, r2 = r0, r3 = r0;
-    size_t i = 0;
-    for (; i + 4 <= pixels; i += 4, cell += 4 * kChannelBlock) {
-      r0 = hn::Add(r0, load_value(d, cell));
-      r1 = hn::Add(r1, load_value(d, cell + kChannelBlock));
-      r2 = hn::Add(r2, load_value(d, cell + 2 * kChannelBlock));
-      r3 = hn::Add(r3, load_value(d, cell + 3 * kChannelBlock));
-    }
-    for (; i < pixels; ++i, cell += kChannelBlock) r0 = hn::Add(r0, load_value(d, cell));
-    hn::StoreU(hn::Add(hn::Add(r0, r1), hn::Add(r2, r3)), d, out + lane);
-  }
-}
-
-void part_sum(size_t pixels, const float* in, float* out) { sum_of_part(pixels, in, out); }
-void part_sum_bf16(size_t pixels, const uint16_t* in, float* out) { sum_of_part(pixels, in, out); }
-
 void channel_mean(size_t pixels, const float* in, float* out) {
   *out = reduce_run<SumOf>(in, pixels) / static_cast<float>(pixels);
 }
@@ -325,8 +304,6 @@ HWY_AFTER_NAMESPACE();
 namespace hologram::backends::dense {
 HWY_EXPORT(pool_row);
 HWY_EXPORT(pool_row_bf16);
-HWY_EXPORT(part_sum);
-HWY_EXPORT(part_sum_bf16);
 HWY_EXPORT(channel_mean);
 
 void pool(const Pool& p, ThreadPool& threads) {
@@ -352,63 +329,13 @@ void pool(const Pool& p, ThreadPool& threads) {
   for_image_rows(threads, planes, p.out_height, p.out_width, work < 131072 ? 1 : 0, body);
 }
 
-namespace {
-
-constexpr size_t kPart = 256;         // pixels
-constexpr size_t kSmallMean = 65536;  // values that one thread adds up
-
-// The mean of each lane of blocks of channels. Sums of parts are added one by one: a chain over a
-// large image would lose three digits, and what is computed from a mean is often shared by all
-// pixels. Large images are shared by pixels, as the steps before and after share them.
-template <typename T>
-void block_means(size_t planes, size_t pixels, const T* x, float* y,
-                 void (*sum)(size_t, const T*, float*), ThreadPool& threads) {
-  constexpr size_t kMostSums = 4096;
-  const size_t parts = (pixels + kPart - 1) / kPart;
-  const unsigned wanted = planes * pixels * kChannelBlock < kSmallMean ? 1 : 0;
-  const auto add_part = [&](size_t plane, size_t part, float* to) {
-    const size_t first = part * kPart;
-    sum(std::min(kPart, pixels - first), x + (plane * pixels + first) * kChannelBlock, to);
-  };
-  const auto finish = [&](size_t plane, auto part_of) {
-    float* mean = y + plane * kChannelBlock;
-    std::fill_n(mean, kChannelBlock, 0.0f);
-    for (size_t part = 0; part < parts; ++part) {
-      const float* of = part_of(part);
-      for (size_t lane = 0; lane < kChannelBlock; ++lane) mean[lane] += of[lane];
-    }
-    for (size_t lane = 0; lane < kChannelBlock; ++lane) mean[lane] /= static_cast<float>(pixels);
-  };
-  if (wanted == 1 || parts == 1 || planes > kMostSums / kChannelBlock / parts) {
-    const auto run = [&](size_t begin, size_t end) {
-      for (size_t plane = begin; plane < end; ++plane) {
-        alignas(64) float one[kChannelBlock];
-        finish(plane, [&](size_t part) {
-          add_part(plane, part, one);
-          return one;
-        });
-      }
-    };
-    return threads.parallel_for(planes, 4, run, Schedule::dynamic, wanted);
-  }
-  alignas(64) float sums[kMostSums];
-  const auto run = [&](size_t begin, size_t end) {
-    for (size_t plane = 0; plane < planes; ++plane)
-      for (size_t part = begin; part < end; ++part)
-        add_part(plane, part, sums + (plane * parts + part) * kChannelBlock);
-  };
-  threads.parallel_for(parts, 1, run, Schedule::dynamic);
-  for (size_t plane = 0; plane < planes; ++plane)
-    finish(plane, [&](size_t part) { return sums + (plane * parts + part) * kChannelBlock; });
-}
-
-}  // namespace
-
 void global_average(Layout layout, size_t batch, size_t channels, size_t pixels, const float* x,
                     float* y, ThreadPool& threads) {
   if (layout == Layout::blocked)
-    return block_means(batch * channel_blocks(channels), pixels, x, y,
-                       HWY_DYNAMIC_DISPATCH(part_sum), threads);
+    return block_means(
+        {.planes = batch * channel_blocks(channels), .pixels = pixels, .x = x, .y_rounded = y},
+        threads);
+  constexpr size_t kSmallMean = 65536;  // values that one thread adds up
   const auto mean = HWY_DYNAMIC_DISPATCH(channel_mean);
   const auto body = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) mean(pixels, x + i * pixels, y + i);
@@ -419,8 +346,9 @@ void global_average(Layout layout, size_t batch, size_t channels, size_t pixels,
 
 void global_average_bf16(size_t batch, size_t channels, size_t pixels, const uint16_t* x, float* y,
                          ThreadPool& threads) {
-  block_means(batch * channel_blocks(channels), pixels, x, y, HWY_DYNAMIC_DISPATCH(part_sum_bf16),
-              threads);
+  block_means(
+      {.planes = batch * channel_blocks(channels), .pixels = pixels, .x_bf16 = x, .y_rounded = y},
+      threads);
 }
 }  // namespace hologram::backends::dense
 #endif

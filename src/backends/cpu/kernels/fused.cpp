@@ -97,6 +97,7 @@ constexpr Kernel kKernels[] = {
     {"hologram.Fourier", fused_fourier},
     {"hologram.FromBlocked", from_blocked},
     {"hologram.GRU", fused_gru},
+    {"hologram.Gate", fused_gate},
     {"hologram.GatherPacked", gather_packed},
     {"hologram.GlobalAveragePool", blocked_global_average},
     {"hologram.LSTM", fused_lstm},

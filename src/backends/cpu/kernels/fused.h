@@ -47,5 +47,6 @@ Status blocked_pool(KernelContext& c);
 Status blocked_global_average(KernelContext& c);
 Status blocked_scale(KernelContext& c);
 Status blocked_spread(KernelContext& c);
+Status fused_gate(KernelContext& c);
 
 }  // namespace hologram::kernels
