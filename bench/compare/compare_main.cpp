@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> precisions{"f32"};
   int runs = 20;
   uint32_t draws = 1;
-  bool profile = false, no_f64 = false;
+  bool profile = false, no_f64 = false, near = false;
   std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
   app.add_option("models", models, "ONNX models");
   app.add_option(
@@ -52,6 +52,9 @@ int main(int argc, char** argv) {
                  "Inputs that small models are compared with a run in f64 on; the first is timed")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--near", near,
+               "Let these inputs differ from the first by some units in the last place: the spread "
+               "of one input's errors");
   app.add_flag("--profile", profile, "Add the time of each of Hologram's steps to the JSON rows");
   app.add_option("--json", json_file, "Write the rows to this file");
   app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
@@ -108,6 +111,7 @@ int main(int argc, char** argv) {
                        profile,
                        !no_f64,
                        draws,
+                       near,
                        *key};
       const json compiled = compare::in_child(1, [&] { return compare::compile_model(job); });
       for (const int count : threads) {

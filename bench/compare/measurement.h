@@ -19,6 +19,7 @@ struct Job {
   bool profile = false;  // adds the times of our steps to the row
   bool exact = true;     // compares small models with a run in f64
   uint32_t draws = 1;    // inputs that this is done with; times are of the first
+  bool near = false;     // all but the first differ from it by some units in the last place
   // Signs native code, and is trusted; made before the processes that compile and run.
   std::optional<archive::KeyPair> key = std::nullopt;
 };

@@ -126,9 +126,12 @@ void print_row(const json& row) {
   const json draws = row.value("draws", json::object());
   if (draws.value("count", 1) > 1)
     fmt::print(
-        "  errors against f64 on {} inputs: mean {:.1e}, largest {:.1e}; ORT {:.1e}, {:.1e}\n",
+        "  errors against f64 on {} inputs: mean {:.1e}, largest {:.1e}; ORT {:.1e}, {:.1e}; "
+        "results "
+        "of f64 rounded to f32 {:.1e}, {:.1e}\n",
         draws["count"].get<int>(), number(draws, "mean_error"), number(draws, "max_error"),
-        number(draws, "ort_mean_error"), number(draws, "ort_max_error"));
+        number(draws, "ort_mean_error"), number(draws, "ort_max_error"),
+        number(draws, "rounding_mean_error"), number(draws, "rounding_max_error"));
 }
 
 std::string summary(const json& rows) {
