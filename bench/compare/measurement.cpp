@@ -258,8 +258,8 @@ Result<std::vector<kernels::Value>> results_of(const Job& job) {
   return own;
 }
 
-// Where a precision promises a bound of its errors, the model is compiled to stay within half of it
-// on the inputs it is measured with: f32 is off as well.
+// Where a precision promises a bound of its errors, the model is compiled to stay well within it on
+// the inputs it is measured with: f32 is off as well.
 Result<json> compile(const Job& job) {
   compiler::CompileReport report;
   compiler::CompileOptions options{.report = &report};
@@ -305,9 +305,10 @@ Result<json> compile(const Job& job) {
     }
     return runtime::times_in_turns(sessions, inputs);
   };
-  HOLOGRAM_TRY(const compiler::Within compiled,
-               compiler::compile_within(job.model, options, compiler::kShareOfPromise * promised,
-                                        {error_of, times_of}));
+  HOLOGRAM_TRY(
+      const compiler::Within compiled,
+      compiler::compile_within(job.model, options, compiler::aimed_error(options.precision),
+                               {error_of, times_of}));
   HOLOGRAM_CHECK(write_file(job.archive, compiled.archive));
   return json{{"narrow_steps", report.narrow_steps},
               {"f32_steps", report.wide_steps},

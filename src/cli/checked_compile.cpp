@@ -59,7 +59,7 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
     return runtime::times_in_turns(sessions, first);
   };
   HOLOGRAM_TRY(compiler::Within found,
-               compiler::compile_within(model, options, compiler::kShareOfPromise * promised,
+               compiler::compile_within(model, options, compiler::aimed_error(options.precision),
                                         {error_of, times_of}));
   if (found.error > promised)
     return fail(

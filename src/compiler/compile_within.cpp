@@ -249,6 +249,10 @@ double promised_error(Precision precision) {
   return precision == Precision::fast ? 1e-4 : precision == Precision::bf16 ? 2e-2 : 0.0;
 }
 
+double aimed_error(Precision precision) {
+  return (precision == Precision::fast ? 0.5 : 0.75) * promised_error(precision);
+}
+
 Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,
                               double limit, const Trial& trial) {
   return Search(model, std::move(options), limit, trial).run();

@@ -14,8 +14,9 @@ namespace hologram::compiler {
 // The largest error of results, of their range, that a precision may make: 1e-4 in `fast`, 2e-2 in
 // `bf16`; 0 where nothing is promised.
 double promised_error(Precision precision);
-// What of that to use up on the inputs at hand: others may do worse, and f32 is off as well.
-inline constexpr double kShareOfPromise = 0.75;
+// What of that to use up on the inputs at hand, as others may do worse: three quarters; of `fast`,
+// where f32 itself may be off by as much as the rest, half.
+double aimed_error(Precision precision);
 
 // What an archive does with inputs of the caller's.
 struct Trial {
