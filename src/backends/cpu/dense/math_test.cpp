@@ -1,5 +1,6 @@
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/dense/activate.h"
 #include "backends/cpu/dense/testing.h"
@@ -77,6 +78,25 @@ TEST(Math, ErrorsOfSilu) {
 }
 
 // Errors that all results share add up in the sums that follow.
+// Results are rounded once where nothing is cut off, and infinity stays what it is.
+TEST(Math, HardSwishIsRoundedOnce) {
+  std::vector<float> x = random_values(100000, 4, -2.9f, 2.9f);
+  x.push_back(std::numeric_limits<float>::infinity());
+  x.push_back(2e30f);
+  std::vector<float> y(x.size());
+  for_each_level([&] {
+    activate(Activation::hard_swish, kSixth, kSixthRest, x.data(), y.data(), x.size(),
+             ThreadPool::shared());
+    const double limit = is_fused() ? 6e-8 : 1.8e-7;
+    for (size_t i = 0; i + 2 < x.size(); ++i) {
+      const double wanted = static_cast<double>(static_cast<long double>(x[i]) * (x[i] + 3.0L) / 6);
+      ASSERT_NEAR(y[i], wanted, limit * std::abs(wanted)) << x[i];
+    }
+    EXPECT_EQ(y[x.size() - 2], std::numeric_limits<float>::infinity());
+    EXPECT_FLOAT_EQ(y[x.size() - 1], 2e30f);
+  });
+}
+
 TEST(Math, ErrorsOfHardSwishAverageOut) {
   for_each_level([] {
     std::vector<float> x, y;
