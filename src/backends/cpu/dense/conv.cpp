@@ -20,11 +20,17 @@ namespace {
 constexpr size_t kBlockBytes = 384 * 1024, kSmallBlockBytes = 16 * 1024;
 constexpr size_t kSmallWeights = 256 * 1024;
 constexpr size_t kSmallWork = 512 * 1024;
+constexpr size_t kManyTerms = 256;  // of a sum
 // Networks that end in a close decision (text recognisers) make a thousand times more of the errors
-// of sums, so these are in parts of 128 terms. Of an image of one pixel (the gate of
-// squeeze-and-excitation, which every pixel of a channel is multiplied by) shorter parts cost
-// nothing.
-constexpr size_t kPartChunks = 8;
+// of sums, so these are in parts of 16 terms: of more where sums are long, as each part takes time,
+// or short, as the last one is waited for. Of an image of one pixel (the gate of
+// squeeze-and-excitation, which every pixel of a channel is multiplied by) parts cost nothing.
+size_t part_chunks(const ConvPlan& plan, size_t terms) {
+  if (plan.shape.out_height * plan.shape.out_width == 1) return 1;
+  if (terms <= 32) return 0;
+  if (terms <= 64 || plan.interleaved) return 2;
+  return terms <= kManyTerms ? 1 : terms <= 2 * kManyTerms ? 2 : 4;
+}
 
 // Scratch: the image, the tap table, the bias padded to whole blocks, what sums begin with padded
 // to a whole block after any of its values.
@@ -146,7 +152,8 @@ class PhaseRun {
     tile.tap_count = phase_.tap_count;
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
-    tile.part = plan_.shape.out_height * plan_.shape.out_width == 1 ? 1 : kPartChunks;
+    tile.part = part_chunks(plan_, phase_.depth);
+    tile.aside = phase_.depth > kManyTerms ? kMostAside : 1;
     tile.b_stride =
         std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
     tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +

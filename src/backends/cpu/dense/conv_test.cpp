@@ -328,19 +328,29 @@ double shared_error(const ConvShape& s, double bias) {
   const auto values = std::vector<float>(s.out_channels, static_cast<float>(bias));
   const auto rest =
       std::vector<float>(s.out_channels, static_cast<float>(bias - double{values[0]}));
-  AlignedBytes packed = poisoned_scratch(packed_conv_weight_bytes(s, Layout::nchw));
-  pack_conv_weights(s, Layout::nchw, w.data(), packed.as<float>().data());
-  std::vector<float> y(right.size());
+  const size_t in_pixels = s.in_height * s.in_width, pixels = s.out_height * s.out_width;
+  const auto blocked = [&](size_t channels, size_t count) {
+    return poisoned_scratch(s.batch * channel_blocks(channels) * kChannelBlock * count *
+                            sizeof(float));
+  };
+  AlignedBytes packed = poisoned_scratch(packed_conv_weight_bytes(s, Layout::blocked));
+  AlignedBytes input = blocked(s.in_channels, in_pixels), output = blocked(s.out_channels, pixels);
+  pack_conv_weights(s, Layout::blocked, w.data(), packed.as<float>().data());
+  ThreadPool& pool = ThreadPool::shared();
+  to_blocked(s.batch, s.in_channels, in_pixels, x.data(), input.as<float>().data(), pool);
   Conv conv{.shape = s,
-            .input = x.data(),
+            .input_layout = Layout::blocked,
+            .output_layout = Layout::blocked,
+            .input = input.as<float>().data(),
             .packed_weights = packed.as<float>().data(),
-            .output = y.data(),
+            .output = output.as<float>().data(),
             .bias_rest = rest.data()};
   conv.epilogue.bias = values.data();
   AlignedBytes scratch = poisoned_scratch(conv_scratch_bytes(conv));
-  dense::conv(conv, scratch.data(), ThreadPool::shared());
+  dense::conv(conv, scratch.data(), pool);
+  std::vector<float> y(right.size());
+  from_blocked(s.batch, s.out_channels, pixels, conv.output, y.data(), pool);
   double worst = 0;
-  const size_t pixels = s.out_height * s.out_width;
   for (size_t c = 0; c < s.out_channels; ++c) {
     double sum = 0;
     for (size_t i = c * pixels; i < (c + 1) * pixels; ++i)
@@ -364,6 +374,45 @@ TEST(Conv, ErrorsOfLongSumsAreThoseOfTheirParts) {
     // In one chain of 4,608 positive terms: 8e-7.
     const ConvShape s = shape(512, 16, 5, 5, 3, 1, 0);
     EXPECT_LE(shared_error(s, 0.0), 4e-7);
+  });
+}
+
+// Constants of the transforms, too, are the same for every pixel.
+TEST(Conv, PixelsShareNoErrorOfWinogradsConstants) {
+  for_each_level([] {
+    ConvShape s = shape(64, 16, 42, 42, 3, 1, 0);
+    s.algorithm = ConvAlgorithm::winograd;
+    EXPECT_LE(shared_error(s, 0.0), 2.5e-8);  // with rounded divisors: 7e-8
+  });
+}
+
+// The root of the mean square of output - right, in units of that of right.
+double mean_error(const ConvShape& s) {
+  const std::vector<float> got =
+      Trial{.s = s, .in = Layout::blocked, .out = Layout::blocked}.result();
+  const std::vector<double> right = reference(
+      s, random_values(s.batch * s.in_channels * s.in_height * s.in_width, 1),
+      random_values(s.in_channels * s.out_channels * s.kernel_height * s.kernel_width, 2), false);
+  double errors = 0, squares = 0;
+  for (size_t i = 0; i < right.size(); ++i) {
+    errors += (got[i] - right[i]) * (got[i] - right[i]);
+    squares += right[i] * right[i];
+  }
+  return std::sqrt(errors / squares);
+}
+
+// In parentheses: in chains of 128 terms.
+TEST(Conv, SumsAreInShortParts) {
+  for_each_level([] {
+    EXPECT_LE(mean_error(shape(512, 16, 10, 10, 3, 1, 0)), 2.0e-7);        // (2.2e-7)
+    EXPECT_LE(mean_error(shape(480, 32, 9, 9, 1, 1, 0)), 1.5e-7);          // (2.0e-7)
+    EXPECT_LE(mean_error(shape(128, 32, 9, 9, 1, 1, 0)), 1.2e-7);          // (2.1e-7)
+    EXPECT_LE(mean_error(shape(32, 32, 20, 20, 5, 1, 0, 1, 32)), 7.8e-8);  // (9.1e-8)
+    for (const size_t size : {10, 22}) {                                   // few squares, many
+      ConvShape s = shape(512, 16, size, size, 3, 1, 0);
+      s.algorithm = ConvAlgorithm::winograd;
+      EXPECT_LE(mean_error(s), 7.5e-7);  // (1.9e-6, 1.0e-6)
+    }
   });
 }
 

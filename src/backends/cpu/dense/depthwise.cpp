@@ -49,6 +49,12 @@ using V = hn::Vec<D>;
 constexpr size_t kLanes = hn::MaxLanes(D());
 constexpr size_t kPixels = HWY_MAX_BYTES == 64 ? 8 : 4;  // kept in registers with their inputs
 
+// The error of a sum grows with its length: those of wide kernels are in parts, a row of the kernel
+// each. With 3 x 3 that would take a tenth longer, and gain little.
+constexpr bool in_parts(size_t kernel_width) { return kernel_width >= 5; }
+HWY_INLINE V begin_row(bool parts, V sum) { return parts ? hn::Zero(D()) : sum; }
+HWY_INLINE V end_row(bool parts, V row, V sum) { return parts ? hn::Add(sum, row) : row; }
+
 // In a register: GCC would rather load the value again for each of its products, and then the loads
 // of a row take longer than the products.
 HWY_INLINE V kept(V value) {
@@ -124,13 +130,16 @@ void any_pixel(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& en
   ptrdiff_t first = 0, past = static_cast<ptrdiff_t>(s.kernel_width);
   while (first < past && left + first * step < 0) ++first;
   while (past > first && left + (past - 1) * step >= width) --past;
+  const bool parts = in_parts(s.kernel_width);
   for (size_t ky = rows.first; ky < rows.end; ++ky) {
     const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
     const T* in = input + y * s.in_width * kChannelBlock + lane;
     const float* weights = row.weights + ky * s.kernel_width * kChannelBlock + lane;
+    V part = begin_row(parts, sum[0]);
     for (ptrdiff_t kx = first; kx < past; ++kx)
-      sum[0] = hn::MulAdd(hn::LoadU(d, weights + kx * kBlock),
-                          load_value(d, in + (left + kx * step) * kBlock), sum[0]);
+      part = hn::MulAdd(hn::LoadU(d, weights + kx * kBlock),
+                        load_value(d, in + (left + kx * step) * kBlock), part);
+    sum[0] = end_row(parts, part, sum[0]);
   }
   store_pixels(end, sum, output);
 }
@@ -152,14 +161,19 @@ HWY_INLINE void inner_pixels(const DepthwiseRow& row, const KernelRows& rows, co
     V weights[kWidth];
 #pragma GCC unroll 8
     for (size_t kx = 0; kx < kWidth; ++kx) weights[kx] = hn::LoadU(d, from + kx * kChannelBlock);
+    V part[kCount];
+#pragma GCC unroll 8
+    for (size_t p = 0; p < kCount; ++p) part[p] = begin_row(in_parts(kWidth), sums[p]);
 #pragma GCC unroll 32
     for (size_t i = 0; i < (kCount - 1) * kStride + kWidth; ++i) {
       const V x = kept(load_value(d, in + i * kChannelBlock));
 #pragma GCC unroll 8
       for (size_t kx = 0; kx < kWidth; ++kx)
         if (i >= kx && (i - kx) % kStride == 0 && (i - kx) / kStride < kCount)
-          sums[(i - kx) / kStride] = hn::MulAdd(weights[kx], x, sums[(i - kx) / kStride]);
+          part[(i - kx) / kStride] = hn::MulAdd(weights[kx], x, part[(i - kx) / kStride]);
     }
+#pragma GCC unroll 8
+    for (size_t p = 0; p < kCount; ++p) sums[p] = end_row(in_parts(kWidth), part[p], sums[p]);
   }
   store_pixels(end, sums, output);
 }
@@ -183,14 +197,19 @@ void whole_row(const DepthwiseRow& row, const KernelRows& rows, const RowEnd& en
     V weights[kWidth];
 #pragma GCC unroll 8
     for (size_t kx = 0; kx < kWidth; ++kx) weights[kx] = hn::LoadU(d, from + kx * kChannelBlock);
+    V part[kPixelCount];
+#pragma GCC unroll 14
+    for (size_t p = 0; p < kPixelCount; ++p) part[p] = begin_row(in_parts(kWidth), sums[p]);
 #pragma GCC unroll 14
     for (size_t i = 0; i < kPixelCount; ++i) {
       const V x = kept(load_value(d, in + i * kChannelBlock));
 #pragma GCC unroll 8
       for (size_t kx = 0; kx < kWidth; ++kx)
         if (i + kPad >= kx && i + kPad - kx < kPixelCount)
-          sums[i + kPad - kx] = hn::MulAdd(weights[kx], x, sums[i + kPad - kx]);
+          part[i + kPad - kx] = hn::MulAdd(weights[kx], x, part[i + kPad - kx]);
     }
+#pragma GCC unroll 14
+    for (size_t p = 0; p < kPixelCount; ++p) sums[p] = end_row(in_parts(kWidth), part[p], sums[p]);
   }
   store_pixels(end, sums, output);
 }

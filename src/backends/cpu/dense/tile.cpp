@@ -32,8 +32,10 @@ struct Strip {
   ClipRange clip;  // of the direct path
   float* sums;     // [rows][width], when not direct
   size_t width;    // 16 or 32
-  float* parts;    // [rows][vectors]: the sum of the parts that are finished
+  float* parts;    // tile.aside times [rows][vectors]: sums of the parts that are finished
 };
+
+HWY_ALIGN constexpr float kZeros[kTileRows * kStripColumns] = {};
 
 // kRowStride 0: the tile's own a_row. A compile-time stride turns row addresses into displacements.
 template <size_t kRows, size_t kVectors, ptrdiff_t kRowStride>
@@ -51,32 +53,36 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const float* b = tile.b + column;
   const size_t b_stride = tile.b_stride;
   const size_t longest = tile.part ? tile.part : ~size_t{0};
-  size_t part = 0;
-  bool in_parts = false;
-  const auto add_parts = [&]() HWY_ATTR {
-#pragma GCC unroll 16
-    for (size_t r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-      for (size_t v = 0; v < kVectors; ++v)
-        sums[r][v] = hn::Add(sums[r][v], hn::Load(d, strip.parts + (r * kVectors + v) * kLanes));
-  };
+  size_t part = 0, parts = 0;
+  constexpr size_t kSums = kRows * kVectors * kLanes;
   for (size_t t = 0; t < tile.tap_count; ++t) {
     const float* a = tile.a + tile.taps[t];
     for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
       const size_t count = c + 1 == tile.chunks ? tile.last : kChunk;
+      size_t i = 0;
       if (part++ == longest) {
         part = 1;
-        if (in_parts) add_parts();
-        in_parts = true;
+        // Between the first products of the next part, which would wait behind these sums.
+        float* const aside = strip.parts + parts % tile.aside * kSums;
+        const float* before = parts < tile.aside ? kZeros : aside;
+        ++parts;
+        V bs[kVectors];
+#pragma GCC unroll 4
+        for (size_t v = 0; v < kVectors; ++v) bs[v] = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 16
-        for (size_t r = 0; r < kRows; ++r)
+        for (size_t r = 0; r < kRows; ++r) {
+          const V as = hn::Set(d, a[static_cast<ptrdiff_t>(r) * row_stride]);
 #pragma GCC unroll 4
           for (size_t v = 0; v < kVectors; ++v) {
-            hn::Store(sums[r][v], d, strip.parts + (r * kVectors + v) * kLanes);
-            sums[r][v] = hn::Zero(d);
+            const size_t at = (r * kVectors + v) * kLanes;
+            hn::Store(hn::Add(sums[r][v], hn::Load(d, before + at)), d, aside + at);
+            sums[r][v] = hn::Mul(as, bs[v]);
           }
+        }
+        ++i;
+        b += b_stride;
       }
-      for (size_t i = 0; i < count; ++i, b += b_stride) {
+      for (; i < count; ++i, b += b_stride) {
         V bs[kVectors];
 #pragma GCC unroll 4
         for (size_t v = 0; v < kVectors; ++v) bs[v] = hn::LoadU(d, b + v * kLanes);
@@ -89,7 +95,13 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
       }
     }
   }
-  if (in_parts) add_parts();
+  for (size_t p = 0; p < std::min(parts, tile.aside); ++p)
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v)
+        sums[r][v] =
+            hn::Add(sums[r][v], hn::Load(d, strip.parts + p * kSums + (r * kVectors + v) * kLanes));
   if (!strip.direct) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r)
@@ -99,6 +111,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
     return;
   }
   const Epilogue& epilogue = *tile.epilogue;
+  const ptrdiff_t c_row = tile.c_row, residual_row = tile.residual_row;
 #pragma GCC unroll 4
   for (size_t v = 0; v < kVectors; ++v) {
     const size_t j = column + v * kLanes;
@@ -113,7 +126,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
 #pragma GCC unroll 16
       for (size_t r = 0; r < kRows; ++r) {
         sums[r][v] = hn::Add(sums[r][v], hn::LoadU(d, residual));
-        residual += tile.residual_row;
+        residual += residual_row;
       }
     }
     if (strip.clip.clips) {
@@ -125,7 +138,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
       hn::StoreU(sums[r][v], d, c);
-      c += tile.c_row;
+      c += c_row;
     }
   }
 }
@@ -247,7 +260,7 @@ void finish_columns(const Tile& tile, const float* sums, size_t width) {
 void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
-  HWY_ALIGN float parts[kTileRows * kStripColumns];
+  HWY_ALIGN float parts[kMostAside * kTileRows * kStripColumns];
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
   const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
                     sums, columns, parts};

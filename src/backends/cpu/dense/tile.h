@@ -20,6 +20,7 @@ namespace hologram::backends::dense {
 inline constexpr size_t kChunk = 16;         // values of A between two steps of a_chunk
 inline constexpr size_t kPanelColumns = 32;  // columns of a panel of B
 inline constexpr size_t kMaxTileRows = 14;
+inline constexpr size_t kMostAside = 2;
 
 struct Tile {
   const float* a = nullptr;
@@ -27,9 +28,10 @@ struct Tile {
   const ptrdiff_t* taps = nullptr;
   size_t tap_count = 1, chunks = 0, last = kChunk;
   // Chunks after which a partial sum is put aside and a new one begun; 0: one sum of everything.
-  // The error of a sum grows with its length, at the price of some 1% of the time for parts of 8
-  // chunks.
+  // The error of a sum grows with its length.
   size_t part = 0;
+  // Sums that parts are added to in turn, at most kMostAside: that of many parts is long, too.
+  size_t aside = 1;
   // What the sums of each column begin with, or null: a value a column, up to a multiple of 16.
   const float* start = nullptr;
   const float* b = nullptr;

@@ -59,23 +59,9 @@ struct WinogradFew {
 
 inline constexpr size_t kOut = 4, kIn = 6, kElements = kIn * kIn;  // of a square
 
-// G: row i is (1, p, p^2) / prod of (p - q) over the other points q; the last row is infinity's.
-// Points are 0 and pairs of p and -p, whose divisors are equal.
-struct WinogradPoints {
-  float g[kIn][3] = {};
-  constexpr WinogradPoints() {
-    constexpr double kPoints[] = {0, kNear, -kNear, kFar, -kFar};
-    for (size_t i = 0; i + 1 < kIn; ++i) {
-      double divisor = 1;
-      for (size_t j = 0; j + 1 < kIn; ++j)
-        if (j != i) divisor *= kPoints[i] - kPoints[j];
-      g[i][0] = static_cast<float>(1 / divisor);
-      g[i][1] = static_cast<float>(kPoints[i] / divisor);
-      g[i][2] = static_cast<float>(kPoints[i] * kPoints[i] / divisor);
-    }
-    g[kIn - 1][2] = 1;
-  }
-};
+// G: row i is (1, p, p^2) for the points 0, +-kNear and +-kFar; the last, infinity's, is (0, 0, 1).
+// The divisor of each row, the product of (p - q) over the other points q, is left to the output.
+inline constexpr float kPoints[kIn] = {0, kNear, -kNear, kFar, -kFar, 0};
 }  // namespace hologram::backends::dense
 #endif
 
@@ -90,9 +76,20 @@ constexpr size_t kLanes = hn::MaxLanes(D());
 
 HWY_INLINE V set(double value) { return hn::Set(D(), static_cast<float>(value)); }
 
-// Of one row or column: B^T in place, and A^T.
+// Of one row or column: B^T in place, and A^T times kDivisor. The rounding of a constant would be
+// the same error in every channel and pixel, so all of them are exact in f32: row i of A is
+// (1, p, p^2, p^3) * kDivisor / (the divisor of row i of G), the last one (0, 0, 0, kDivisor).
 struct Transform {
   static constexpr double kA = kNear, kB = kFar, kA2 = kA * kA, kB2 = kB * kB;
+  // Makes 1 / kDivisor^2, which is left to the end, a float but for 3e-10 of it. (Two parts of it
+  // would need fused operations.)
+  static constexpr double kScale = 91.0 / 64;
+  static constexpr double kAtZero = kScale * 2 * (kB2 - kA2);
+  static constexpr double kAtA = kScale * kB2, kAtB = kScale * kA2;  // the former of -A
+  static constexpr double kDivisor = kAtZero * kA2 * kB2;
+  static_assert(kDivisor == static_cast<float>(kDivisor));
+  static_assert(kAtA * kA2 * kA == static_cast<float>(kAtA * kA2 * kA));
+  static_assert(kAtB * kB2 * kB == static_cast<float>(kAtB * kB2 * kB));
   static HWY_INLINE void input(V* d) {
     // Even and odd parts of the values at +-a and +-b.
     const V even_a = hn::NegMulAdd(set(kB2), d[2], d[4]),
@@ -110,10 +107,11 @@ struct Transform {
   static HWY_INLINE void output(const V* m, V* y) {
     const V s1 = hn::Add(m[1], m[2]), d1 = hn::Sub(m[1], m[2]);
     const V s2 = hn::Add(m[3], m[4]), d2 = hn::Sub(m[3], m[4]);
-    y[0] = hn::Add(hn::Add(m[0], s1), s2);
-    y[1] = hn::MulAdd(set(kB), d2, hn::Mul(set(kA), d1));
-    y[2] = hn::MulAdd(set(kB2), s2, hn::Mul(set(kA2), s1));
-    y[3] = hn::MulAdd(set(kB2 * kB), d2, hn::MulAdd(set(kA2 * kA), d1, m[5]));
+    y[0] = hn::MulAdd(set(kAtZero), m[0], hn::NegMulAdd(set(kAtA), s1, hn::Mul(set(kAtB), s2)));
+    y[1] = hn::NegMulAdd(set(kAtA * kA), d1, hn::Mul(set(kAtB * kB), d2));
+    y[2] = hn::Mul(set(kAtA * kA2), hn::Sub(s2, s1));  // kAtA * kA2 is kAtB * kB2
+    y[3] = hn::MulAdd(set(kAtB * kB2 * kB), d2,
+                      hn::NegMulAdd(set(kAtA * kA2 * kA), d1, hn::Mul(set(kDivisor), m[5])));
   }
 };
 
@@ -189,6 +187,7 @@ void square_out(const WinogradSquare& s) {
 #pragma GCC unroll 4
         for (size_t j = 0; j < kOut; ++j) {
           if (j >= columns) break;
+          y[j] = hn::Mul(set(1 / (Transform::kDivisor * Transform::kDivisor)), y[j]);
           const size_t place = (first + i * s.width + j) * kChannelBlock + lane;
           const float* bias = s.bias ? s.bias + lane : nullptr;
           if (s.rest) {
@@ -210,32 +209,35 @@ void square_out(const WinogradSquare& s) {
 }
 
 // A row of G w G^T of one vector of kernels: first by rows, then by columns, where the two points
-// of a pair share what is even and what is odd.
+// of a pair share what is even.
 struct KernelRow {
-  static constexpr WinogradPoints kPoints = {};
-  V r0, r1, r2;
+  size_t first;  // tap: infinity's row begins, and ends, with the last ones
+  V p, p2;
   explicit HWY_INLINE KernelRow(size_t row)
-      : r0(set(kPoints.g[row][0])), r1(set(kPoints.g[row][1])), r2(set(kPoints.g[row][2])) {}
+      : first(row + 1 == kIn ? 6 : 0),
+        p(set(kPoints[row])),
+        p2(set(double{kPoints[row]} * kPoints[row])) {}
 
-  // w: nine taps, `width` floats apart.
-  HWY_INLINE void elements(const float* w, size_t width, V* e) const {
+  // use(e, element) for each of them, in an order that keeps few at a time. w: nine taps, `width`
+  // floats apart.
+  template <class Use>
+  HWY_INLINE void elements(const float* w, size_t width, const Use& use) const {
     const D d;
     V t[3];
 #pragma GCC unroll 3
     for (size_t x = 0; x < 3; ++x) {
-      const V w0 = hn::LoadU(d, w + x * width), w1 = hn::LoadU(d, w + (3 + x) * width);
-      const V w2 = hn::LoadU(d, w + (6 + x) * width);
-      t[x] = hn::MulAdd(r2, w2, hn::MulAdd(r1, w1, hn::Mul(r0, w0)));
+      const V w0 = hn::LoadU(d, w + (first + x) * width), w1 = hn::LoadU(d, w + (3 + x) * width);
+      t[x] = hn::MulAdd(p2, hn::LoadU(d, w + (6 + x) * width), hn::MulAdd(p, w1, w0));
     }
-    e[0] = hn::Mul(set(kPoints.g[0][0]), t[0]);
+    use(0, t[0]);
+    use(kIn - 1, t[2]);
 #pragma GCC unroll 2
     for (size_t j = 1; j + 1 < kIn; j += 2) {
-      const V even = hn::MulAdd(set(kPoints.g[j][2]), t[2], hn::Mul(set(kPoints.g[j][0]), t[0]));
-      const V odd = hn::Mul(set(kPoints.g[j][1]), t[1]);
-      e[j] = hn::Add(even, odd);
-      e[j + 1] = hn::Sub(even, odd);
+      const double point = kPoints[j];
+      const V even = hn::MulAdd(set(point * point), t[2], t[0]);
+      use(j, hn::MulAdd(set(point), t[1], even));
+      use(j + 1, hn::NegMulAdd(set(point), t[1], even));
     }
-    e[kIn - 1] = t[2];
   }
 };
 
@@ -245,43 +247,64 @@ void kernel_row(const WinogradKernels& k) {
   const float* w = k.weights;
   for (size_t in = 0; in < k.inputs; ++in, w += 9 * k.width)
     for (size_t lane = 0; lane < k.width; lane += kLanes) {
-      V e[kIn];
-      row.elements(w + lane, k.width, e);
       float* to = k.elements + in * k.width + lane;
-#pragma GCC unroll 6
-      for (size_t j = 0; j < kIn; ++j) hn::StoreU(e[j], d, to + j * k.stride);
+      row.elements(w + lane, k.width, [&](size_t e, V element) HWY_ATTR {
+        hn::StoreU(element, d, to + e * k.stride);
+      });
     }
 }
 
-// kSquares squares from `first` on, 16 outputs.
+HWY_ALIGN constexpr float kZeros[kIn * 4 * kLanes] = {};
+
+// kSquares squares from `first` on, 16 outputs. Sums are in parts of 16 inputs, which are added to
+// kMostAside sums in turn.
 template <size_t kSquares>
 void some_squares(const WinogradFew& f, size_t first) {
   const D d;
   const KernelRow row(f.row);
+  constexpr size_t kSums = kIn * kSquares * kLanes;
+  HWY_ALIGN float parts[kMostAside * kSums];
   for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-    V sums[6][kSquares];
+    V sums[kIn][kSquares];
 #pragma GCC unroll 6
-    for (size_t e = 0; e < 6; ++e)
+    for (size_t e = 0; e < kIn; ++e)
 #pragma GCC unroll 4
       for (size_t q = 0; q < kSquares; ++q) sums[e][q] = hn::Zero(d);
     const float* w = f.weights + lane;
-    for (size_t in = 0; in < f.inputs; ++in, w += 9 * f.width) {
-      const float* a =
-          f.a + in / kChannelBlock * f.a_chunk + first * kChannelBlock + in % kChannelBlock;
-      V element[6];
-      row.elements(w, f.width, element);
-#pragma GCC unroll 6
-      for (size_t e = 0; e < 6; ++e)
+    size_t part = 0;
+    for (size_t in = 0; in < f.inputs; in += kChannelBlock, ++part) {
+      const float* a = f.a + part * f.a_chunk + first * kChannelBlock;
+      // Before the first part these are zeros, which a later part replaces.
+      float* const aside = parts + part % kMostAside * kSums;
+      const float* before = part <= kMostAside ? kZeros : aside;
+      row.elements(w, f.width, [&](size_t e, V element) HWY_ATTR {
 #pragma GCC unroll 4
-        for (size_t q = 0; q < kSquares; ++q)
-          sums[e][q] = hn::MulAdd(hn::Set(d, a[e * f.a_element + q * kChannelBlock]), element[e],
-                                  sums[e][q]);
+        for (size_t q = 0; q < kSquares; ++q) {
+          const size_t at = (e * kSquares + q) * kLanes;
+          hn::Store(hn::Add(sums[e][q], hn::Load(d, before + at)), d, aside + at);
+          sums[e][q] = hn::Mul(hn::Set(d, a[e * f.a_element + q * kChannelBlock]), element);
+        }
+      });
+      w += 9 * f.width;
+      const float* past = a + std::min(kChannelBlock, f.inputs - in);
+      for (++a; a < past; ++a, w += 9 * f.width)
+        row.elements(w, f.width, [&](size_t e, V element) HWY_ATTR {
+#pragma GCC unroll 4
+          for (size_t q = 0; q < kSquares; ++q)
+            sums[e][q] =
+                hn::MulAdd(hn::Set(d, a[e * f.a_element + q * kChannelBlock]), element, sums[e][q]);
+        });
     }
+    part = std::min(part, kMostAside);
 #pragma GCC unroll 6
-    for (size_t e = 0; e < 6; ++e)
+    for (size_t e = 0; e < kIn; ++e)
 #pragma GCC unroll 4
-      for (size_t q = 0; q < kSquares; ++q)
+      for (size_t q = 0; q < kSquares; ++q) {
+        for (size_t p = 0; p < part; ++p)
+          sums[e][q] =
+              hn::Add(sums[e][q], hn::Load(d, parts + p * kSums + (e * kSquares + q) * kLanes));
         hn::StoreU(sums[e][q], d, f.c + e * f.c_element + (first + q) * kChannelBlock + lane);
+      }
   }
 }
 
@@ -471,6 +494,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                 tile.taps = &kNoOffset;
                 tile.chunks = channel_blocks(inputs);
                 tile.last = inputs - (tile.chunks - 1) * kChannelBlock;
+                tile.part = 1;
                 tile.b = elements + e * places.stride;
                 tile.b_stride = tile.columns = width;
                 tile.c = products + ((element * outs + column / kChannelBlock) * count + square) *
