@@ -250,7 +250,7 @@ double promised_error(Precision precision) {
 }
 
 double aimed_error(Precision precision) {
-  return (precision == Precision::fast ? 0.5 : 0.75) * promised_error(precision);
+  return (precision == Precision::fast ? 2.0 / 3 : 0.75) * promised_error(precision);
 }
 
 Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,

@@ -15,7 +15,7 @@ namespace hologram::compiler {
 // `bf16`; 0 where nothing is promised.
 double promised_error(Precision precision);
 // What of that to use up on the inputs at hand, as others may do worse: three quarters; of `fast`,
-// where f32 itself may be off by as much as the rest, half.
+// where f32 itself is off by a good part of the rest, two thirds.
 double aimed_error(Precision precision);
 
 // What an archive does with inputs of the caller's.
