@@ -23,12 +23,13 @@ constexpr size_t kSmallWork = 512 * 1024;
 constexpr size_t kManyTerms = 256;  // of a sum
 // Networks that end in a close decision (text recognisers) make a thousand times more of the errors
 // of sums, so these are in parts of 16 terms: of more where sums are long, as each part takes time,
-// or short, as the last one is waited for. Of an image of one pixel (the gate of
-// squeeze-and-excitation, which every pixel of a channel is multiplied by) parts cost nothing.
+// or short, as the last one is waited for. Most sums of such networks are over one kernel position;
+// those over several are in parts of 128. Of an image of one pixel parts cost nothing.
 size_t part_chunks(const ConvPlan& plan, size_t terms) {
   if (plan.shape.out_height * plan.shape.out_width == 1) return 1;
   if (terms <= 32) return 0;
-  if (terms <= 64 || plan.interleaved) return 2;
+  if (plan.shape.kernel_height * plan.shape.kernel_width > 1) return 8;
+  if (terms <= 64) return 2;
   return terms <= kManyTerms ? 1 : terms <= 2 * kManyTerms ? 2 : 4;
 }
 
