@@ -4,8 +4,8 @@
 //   Y = A^T [ (G g G^T) * (B^T d B) ] A,   the product by elements summed over input channels,
 // which is 36 matrix products of [square][input channel] by [input channel][output channel]. The
 // kernels' polynomials are evaluated at 0, +-5/8, +-3/2 and infinity, which round far less than the
-// usual +-1, +-2. The divisors that belong to G are in A, where no constant is rounded. Products are
-// summed in parts of 16 channels.
+// usual +-1, +-2. The divisors that belong to G are in A, where no constant is rounded. Products
+// are summed in parts of 16 channels.
 #pragma once
 
 #include "backends/cpu/dense/conv.h"
