@@ -48,30 +48,11 @@ struct Model {
   }
 
   // How many gates were joined, and the first output.
-  std::pair<size_t, std::vector<float>> run(const CompileOptions& given) const {
-    CompileReport report;
-    CompileOptions options = given;
-    options.report = &report;
-    auto bytes = compile(graph(), options);
-    EXPECT_TRUE(bytes.has_value()) << bytes.error().to_string();
-    size_t joined = 0;
-    for (const auto& group : report.fusion.fused)
-      joined += group.operators == "GlobalAveragePool, Conv, Conv, Scale" ? 1 : 0;
-    auto session = open_bytes(*bytes);
-    const kernels::Value x(varied({batch, 3, 12, 17}, 7));
-    auto y = session->run(std::span(&x, 1));
-    EXPECT_TRUE(y.has_value()) << y.error().to_string();
-    const Tensor& t = (*y)[0].tensor;
-    return {joined, {t.as<float>(), t.as<float>() + t.count()}};
+  std::pair<size_t, std::vector<float>> run(const CompileOptions& options) const {
+    return fused_and_run(graph(), options, "GlobalAveragePool, Conv, Conv, Scale",
+                         kernels::Value(varied({batch, 3, 12, 17}, 7)));
   }
 };
-
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double worst = 0;
-  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(double{a[i]} - b[i]));
-  return worst;
-}
 
 TEST(JoinGates, GivesWhatTheStepsGive) {
   for (const Precision precision : {Precision::f32, Precision::fast, Precision::bf16})

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/compile.h"
@@ -53,6 +56,31 @@ inline runtime::Session session_of(graph::Graph g, std::vector<graph::ValueId> o
   auto session = open_bytes(*bytes);
   EXPECT_TRUE(session.has_value()) << session.error().to_string();
   return *std::move(session);
+}
+
+// How many groups whose operators begin with `operators` the compiler made, and the first output.
+inline std::pair<size_t, std::vector<float>> fused_and_run(graph::Graph g, CompileOptions options,
+                                                           std::string_view operators,
+                                                           const kernels::Value& x) {
+  CompileReport report;
+  options.report = &report;
+  auto bytes = compile(std::move(g), options);
+  EXPECT_TRUE(bytes.has_value()) << bytes.error().to_string();
+  size_t groups = 0;
+  for (const auto& group : report.fusion.fused)
+    groups += group.operators.starts_with(operators) ? 1 : 0;
+  auto session = open_bytes(*bytes);
+  auto y = session->run(std::span(&x, 1));
+  EXPECT_TRUE(y.has_value()) << y.error().to_string();
+  const kernels::Tensor& t = (*y)[0].tensor;
+  return {groups, {t.as<float>(), t.as<float>() + t.count()}};
+}
+
+inline double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(double{a[i]} - b[i]));
+  return worst;
 }
 
 inline bool same_bits(const kernels::Tensor& a, const kernels::Tensor& b) {
