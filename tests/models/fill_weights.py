@@ -12,6 +12,8 @@ import sys
 import numpy as np
 import onnx
 
+# ONNX 1.13 has a function for this, and newer ones no table.
+dtype_of = getattr(onnx.helper, "tensor_dtype_to_np_dtype", None) or onnx.mapping.TENSOR_TYPE_TO_NP_TYPE.get
 model_path, weights_path = sys.argv[1:]
 model = onnx.load(model_path, load_external_data=False)
 stats = json.loads(next(p.value for p in model.metadata_props if p.key == "weight_stats"))
@@ -32,4 +34,4 @@ with open(weights_path, "wb") as file:
             values = random.standard_normal(count, dtype=np.float32) * np.float32(deviation)
             values += np.float32(mean)
         file.seek(int(place["offset"]))
-        file.write(values.astype(onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[tensor.data_type]).tobytes())
+        file.write(values.astype(dtype_of(tensor.data_type)).tobytes())

@@ -85,45 +85,55 @@ class PhaseRun {
         taps_(taps),
         rows_(phase_.rows),
         kernel_(tile_kernel()),
-        columns_(phase_.columns, kernel_.rows) {
+        // A blocked output has whole blocks; the lanes beyond the channels receive what falls out.
+        outputs_(conv.output_layout == Layout::blocked
+                     ? align_up(plan.group_outputs, kChannelBlock)
+                     : plan.group_outputs),
+        pairs_(kernel_.wide_rows != 0 && conv.output_layout == Layout::blocked
+                   ? outputs_ / kWideColumns
+                   : 0),
+        tile_rows_(pairs_ != 0 ? kernel_.wide_rows : kernel_.rows),
+        columns_(phase_.columns, tile_rows_) {
     size_t count = 0;
     plan.for_each_tap(index, [&](const ConvPlan::Tap& tap) { taps[count++] = tap.offset; });
     if (!plan.transposed && phase_.rows * phase_.columns != 0) skip_margins(plan.shape);
     // Where rows follow each other without a gap on both sides they are one long row.
     if (plan.in_step_y * plan.width == phase_.columns * plan.in_step_x &&
         plan.out_step_y * plan.shape.out_width == phase_.columns * plan.out_step_x) {
-      columns_ = RowTiles(phase_.rows * phase_.columns, kernel_.rows);
+      columns_ = RowTiles(phase_.rows * phase_.columns, tile_rows_);
       rows_ = 1;
     }
-    // A blocked output has whole blocks; the lanes beyond the channels receive what falls out.
-    outputs_ = conv.output_layout == Layout::blocked ? align_up(plan.group_outputs, kChannelBlock)
-                                                     : plan.group_outputs;
   }
 
   void run(const float* image, float* output, const float* residual, size_t offset,
            ThreadPool& pool) const {
     if (phase_.rows == 0 || phase_.columns == 0) return;
     const size_t tiles = rows_ * columns_.tiles;
-    const size_t panels = (outputs_ + kPanelColumns - 1) / kPanelColumns;
+    // Pairs of panels, then single ones.
+    const size_t strides = (outputs_ + kPanelColumns - 1) / kPanelColumns - pairs_;
     const size_t image_bytes = plan_.group_floats * sizeof(float);
     const bool small = phase_.depth * outputs_ * sizeof(float) <= kSmallWeights;
     const size_t budget = small ? kSmallBlockBytes : kBlockBytes;
     size_t block = std::clamp<size_t>(budget * tiles / std::max<size_t>(image_bytes, 1), 1, tiles);
-    const size_t wanted = 4 * pool.size();
+    const size_t wanted = pool.size() == 1 ? 1 : 4 * pool.size();
     const size_t groups = plan_.shape.groups;
-    if (groups * panels * ((tiles + block - 1) / block) < wanted)
-      block = std::max<size_t>(tiles * panels * groups / wanted, 1);
+    if (groups * strides * ((tiles + block - 1) / block) < wanted)
+      block = std::max<size_t>(tiles * strides * groups / wanted, 1);
     const size_t blocks = (tiles + block - 1) / block;
     const auto body = [&](size_t begin, size_t end) {
       for (size_t job = begin; job < end; ++job) {
-        const size_t panel = job % panels, first = job / panels % blocks * block;
-        const size_t group = job / panels / blocks;
-        for (size_t t = first; t < std::min(first + block, tiles); ++t)
-          run_tile(image, output, residual, offset, group, panel, t);
+        const size_t stride = job % strides, first = job / strides % blocks * block;
+        const size_t past = std::min(first + block, tiles), group = job / strides / blocks;
+        // The next weights come from memory while these are multiplied.
+        const size_t lines = !small && past - first > 1 && stride + 1 < strides
+                                 ? lines_ahead(kPanelColumns, past - first)
+                                 : 0;
+        for (size_t t = first; t < past; ++t)
+          run_tile(image, output, residual, offset, group, stride, t, {t - first, lines});
       }
     };
-    const size_t work = tiles * kernel_.rows * outputs_ * phase_.depth * groups;
-    pool.parallel_for(groups * panels * blocks, 1, body, Schedule::dynamic,
+    const size_t work = tiles * tile_rows_ * outputs_ * phase_.depth * groups;
+    pool.parallel_for(groups * strides * blocks, 1, body, Schedule::dynamic,
                       work < kSmallWork ? 1 : 0);
   }
 
@@ -140,10 +150,16 @@ class PhaseRun {
     phase_.tap_count = (rows.last - 1) * row + taps.last - skipped_;
   }
 
+  // What a tile brings near of the next weights: the share of the `place`-th tile of a block.
+  struct Ahead {
+    size_t place, lines;
+  };
+
   void run_tile(const float* image, float* output, const float* residual, size_t offset,
-                size_t group, size_t panel, size_t index) const {
+                size_t group, size_t stride, size_t index, Ahead ahead) const {
     const size_t y = index / columns_.tiles, t = index % columns_.tiles;
-    const size_t x = columns_.begin(t), column = panel * kPanelColumns;
+    const bool wide = stride < pairs_;
+    const size_t x = columns_.begin(t), column = (wide ? 2 * stride : stride + pairs_) * kPanelColumns;
     Tile tile;
     tile.a = image + group * plan_.group_floats +
              (y * plan_.in_step_y * plan_.width + x * plan_.in_step_x) * plan_.pixel;
@@ -159,8 +175,12 @@ class PhaseRun {
         std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
     tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +
              skipped_ * plan_.run * tile.b_stride;
+    tile.b_panel = kPanelColumns * phase_.depth;
     tile.rows = columns_.height(t);
-    tile.columns = std::min(kPanelColumns, outputs_ - column);
+    tile.columns = std::min(wide ? kWideColumns : kPanelColumns, outputs_ - column);
+    tile.ahead_lines = ahead.lines;
+    tile.ahead = tile.b + (wide ? 2 : 1) * tile.b_panel +
+                 ahead.place * ahead.lines * tile.tap_count * tile.chunks * kChunk;
     tile.column = group * plan_.group_outputs + column;
     tile.start = start_ ? start_ + tile.column : nullptr;
     const size_t pixel = (phase_.first_row + y * plan_.out_step_y) * plan_.shape.out_width +
@@ -186,8 +206,9 @@ class PhaseRun {
   const float* weights_;
   const ptrdiff_t* taps_;
   size_t skipped_ = 0;  // taps
-  size_t rows_, outputs_;
+  size_t rows_;
   TileKernel kernel_;
+  size_t outputs_, pairs_, tile_rows_;  // pairs: of panels that wide tiles take
   RowTiles columns_;
 };
 

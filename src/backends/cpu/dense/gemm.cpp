@@ -16,8 +16,14 @@ constexpr size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 // Below this many multiply-adds waking a second thread costs more than it saves.
 constexpr size_t kSmallWork = 512 * 1024;
-// A block of packed A is read again for every panel: it should stay in L2 beside a panel.
+// A block of packed A is read again for every panel: it should stay in L2 beside a panel. Where
+// rows are long it holds a part of each, and sums are made in passes: blocks of fewer rows would
+// have all of B read again for each.
 constexpr size_t kBlockBytes = 512 * 1024;
+constexpr size_t kBlockRows = 256;
+
+// Of fewer rows a wide tile has too few sums in flight.
+constexpr size_t kFewRows = 3;
 
 size_t padded_depth(size_t k) { return align_up(k, kChunk); }
 
@@ -82,6 +88,28 @@ size_t packed_a_bytes(const Gemm& g) {
   return a_in_place(g) ? 0 : align_up(g.m * padded_depth(g.k) * sizeof(float), kAlignment);
 }
 
+// Chunks of k that a pass adds up.
+size_t pass_chunks(const Gemm& g) {
+  const size_t chunks = padded_depth(g.k) / kChunk;
+  if (g.ordered) return chunks;
+  const size_t most = kBlockBytes / (std::clamp<size_t>(g.m, 1, kBlockRows) * kChunk * sizeof(float));
+  const size_t passes = divide_up(chunks, most);
+  return divide_up(chunks, std::max<size_t>(passes, 1));
+}
+
+// Sums on their way from one pass to the next.
+size_t paused_bytes(const Gemm& g) {
+  const bool one_pass = pass_chunks(g) * kChunk >= g.k;
+  return one_pass ? 0 : align_up(g.m * align_up(g.n, kChunk) * sizeof(float), kAlignment);
+}
+
+// The columns that tiles take at once: pairs of panels where tiles are wide, then single ones.
+struct Strides {
+  size_t pairs, panels;
+  size_t count() const { return panels - pairs; }
+  size_t first(size_t i) const { return i < pairs ? 2 * i : i + pairs; }
+};
+
 }  // namespace
 
 size_t packed_b_bytes(size_t k, size_t n) { return k * align_up(n, kChunk) * sizeof(float); }
@@ -96,22 +124,28 @@ void pack_b(size_t k, size_t n, const float* b, size_t ldb, bool transposed, flo
 }
 
 size_t gemm_scratch_bytes(const Gemm& g) {
-  return packed_a_bytes(g) + b_packing(g).bytes(g.k, g.n);
+  return packed_a_bytes(g) + b_packing(g).bytes(g.k, g.n) + paused_bytes(g);
 }
 
 void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   if (g.m == 0 || g.n == 0) return;
   if (g.ordered && g.m == 1) return row_by_fours(g.n, g.k, g.a, g.b, g.ldb, g.c);
   const TileKernel kernel = tile_kernel();
-  const RowTiles tiles(g.m, kernel.rows);
+  const Packing packing = b_packing(g);
+  const bool wide = kernel.wide_rows != 0 && g.m >= kFewRows && g.n >= kWideColumns &&
+                    (g.packed_b || packing.first == 0);
+  const size_t most_rows = wide ? kernel.wide_rows : kernel.rows;
+  const RowTiles tiles(g.m, most_rows);
   const size_t panels = divide_up(g.n, kPanelColumns), depth = padded_depth(g.k);
+  const Strides strides{wide ? g.n / kWideColumns : 0, panels};
   // Few rows wait for the matrix to be read, not for products.
   const size_t small = g.m <= 2 ? kSmallWork / 4 : kSmallWork;
   const unsigned threads = g.m * g.n * g.k < small ? 1 : 0;
 
   float* a_packed = a_in_place(g) ? nullptr : reinterpret_cast<float*>(scratch);
   float* b_packed = reinterpret_cast<float*>(scratch + packed_a_bytes(g));
-  const Packing packing = b_packing(g);
+  float* paused =
+      reinterpret_cast<float*>(scratch + packed_a_bytes(g) + packing.bytes(g.k, g.n));
   if (a_packed || packing.first < packing.end) {
     const size_t a_jobs = a_packed ? tiles.tiles : 0;
     const auto pack = [&](size_t begin, size_t end) {
@@ -130,27 +164,37 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
 
   // Blocks of rows, then panels, then the tiles of a block. With few panels the blocks are what is
   // dealt to the threads, so there should be several.
-  size_t block = std::max<size_t>(kBlockBytes / (depth + kChunk) / sizeof(float) / kernel.rows, 2);
-  const size_t wanted = 4 * pool.size();
-  if (divide_up(tiles.tiles, block) * panels < wanted)
-    block = std::max<size_t>(tiles.tiles * panels / wanted, 1);
+  const size_t pass = pass_chunks(g), chunks = depth / kChunk;
+  size_t block =
+      std::max<size_t>(kBlockBytes / ((pass + 1) * kChunk) / sizeof(float) / most_rows, 2);
+  const size_t wanted = pool.size() == 1 ? 1 : 4 * pool.size();
+  if (divide_up(tiles.tiles, block) * strides.count() < wanted)
+    block = std::max<size_t>(tiles.tiles * strides.count() / wanted, 1);
   const size_t blocks = divide_up(tiles.tiles, block);
   static constexpr ptrdiff_t kNoOffset = 0;
 
-  const auto run = [&](size_t begin, size_t end) {
+  const auto run = [&](size_t begin, size_t end, size_t chunk, size_t past_chunk) {
     for (size_t job = begin; job < end; ++job) {
-      const size_t panel = job % panels, column = panel * kPanelColumns;
-      const size_t first = job / panels * block, past = std::min(first + block, tiles.tiles);
+      const size_t stride = job % strides.count(), panel = strides.first(stride);
+      const size_t column = panel * kPanelColumns;
+      const size_t first = job / strides.count() * block,
+                   past = std::min(first + block, tiles.tiles);
+      const size_t columns =
+          std::min(stride < strides.pairs ? kWideColumns : kPanelColumns, g.n - column);
+      const size_t width = align_up(columns, kChunk), k = chunk * kChunk;
+      // The next columns come from memory while these are multiplied.
+      const bool brings = g.packed_b && stride + 1 < strides.count() && past - first > 1;
+      const size_t lines = brings ? lines_ahead(kPanelColumns, past - first) : 0;
       for (size_t t = first; t < past; ++t) {
         const size_t row = tiles.begin(t);
         Tile tile;
         tile.rows = tiles.height(t);
-        tile.a = a_packed ? a_packed + row * depth : g.a;
+        tile.a = a_packed ? a_packed + row * depth + k * tile.rows : g.a + k;
         tile.a_row = kChunk;
         tile.a_chunk = static_cast<ptrdiff_t>(tile.rows * kChunk);
         tile.taps = &kNoOffset;
-        tile.chunks = depth / kChunk;
-        tile.last = g.k - (depth - kChunk);
+        tile.chunks = past_chunk - chunk;
+        tile.last = past_chunk == chunks ? g.k - (depth - kChunk) : kChunk;
         if (g.ordered) tile.part = ordered_part(g.n, g.k) / kChunk;
         if (g.packed_b) {
           tile.b = g.packed_b + column * g.k;
@@ -162,7 +206,20 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
           tile.b = g.b + column;
           tile.b_stride = g.ldb;
         }
-        tile.columns = std::min(kPanelColumns, g.n - column);
+        tile.b += k * tile.b_stride;
+        tile.b_panel = kPanelColumns * g.k;
+        if (brings) {
+          tile.ahead_lines = lines;
+          tile.ahead = tile.b + (stride < strides.pairs ? 2 : 1) * tile.b_panel +
+                       (t - first) * lines * tile.chunks * kChunk;
+        }
+        tile.columns = columns;
+        if (pass < chunks) {
+          float* sums = paused + column * g.m + row * width;
+          tile.start = chunk == 0 ? nullptr : sums;
+          tile.start_row = chunk == 0 ? 0 : static_cast<ptrdiff_t>(width);
+          tile.paused = past_chunk < chunks ? sums : nullptr;
+        }
         tile.offset = row * g.ldc + column;
         tile.c = g.c + tile.offset;
         tile.c_row = static_cast<ptrdiff_t>(g.ldc);
@@ -178,7 +235,13 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
       }
     }
   };
-  pool.parallel_for(blocks * panels, 1, run, Schedule::dynamic, threads);
+  size_t chunk = 0;
+  do {
+    const size_t past = std::min(chunk + pass, chunks);
+    const auto body = [&](size_t begin, size_t end) { run(begin, end, chunk, past); };
+    pool.parallel_for(blocks * strides.count(), 1, body, Schedule::dynamic, threads);
+    chunk = past;
+  } while (chunk < chunks);
 }
 
 }  // namespace hologram::backends::dense

@@ -25,6 +25,8 @@ constexpr size_t kLanes = hn::MaxLanes(D());
 // of the 16 of AVX2 and SSE4.
 constexpr size_t kTileRows = HWY_MAX_BYTES == 64 ? kMaxTileRows : 6;
 constexpr size_t kStripColumns = 2 * kLanes;
+// 6 x 4 vectors: 24, and 5 more. Other CPUs have no registers for that.
+constexpr size_t kWideRows = HWY_MAX_BYTES == 64 ? kWideTileRows : 0;
 
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
@@ -43,15 +45,21 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const D d;
   const ptrdiff_t row_stride = kRowStride ? kRowStride : tile.a_row;
   V sums[kRows][kVectors];
-#pragma GCC unroll 4
-  for (size_t v = 0; v < kVectors; ++v) {
-    const V start = tile.start ? hn::LoadU(d, tile.start + column + v * kLanes) : hn::Zero(d);
+  const float* start = tile.start ? tile.start + column : kZeros;
 #pragma GCC unroll 16
-    for (size_t r = 0; r < kRows; ++r) sums[r][v] = start;
-  }
+  for (size_t r = 0; r < kRows; ++r, start += tile.start_row)
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = hn::LoadU(d, start + v * kLanes);
 
   const float* b = tile.b + column;
   const size_t b_stride = tile.b_stride;
+  // The third and fourth vector of B lie in the next panel.
+  const size_t panel = kVectors > 2 ? tile.b_panel - 2 * kLanes : 0;
+  const auto load_b = [&](size_t v) HWY_ATTR {
+    return hn::LoadU(d, b + v * kLanes + (v < 2 ? 0 : panel));
+  };
+  const float* ahead = tile.ahead;
+  const size_t ahead_lines = column == 0 ? tile.ahead_lines : 0;
   const size_t longest = tile.part ? tile.part : ~size_t{0};
   size_t part = 0, parts = 0;
   constexpr size_t kSums = kRows * kVectors * kLanes;
@@ -59,6 +67,10 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
     const float* a = tile.a + tile.taps[t];
     for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
       const size_t count = c + 1 == tile.chunks ? tile.last : kChunk;
+      for (size_t l = 0; l < ahead_lines; ++l, ahead += kChunk) {
+        __builtin_prefetch(ahead, 0, 2);
+        if constexpr (kVectors > 2) __builtin_prefetch(ahead + tile.b_panel, 0, 2);
+      }
       size_t i = 0;
       if (part++ == longest) {
         part = 1;
@@ -68,7 +80,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         ++parts;
         V bs[kVectors];
 #pragma GCC unroll 4
-        for (size_t v = 0; v < kVectors; ++v) bs[v] = hn::LoadU(d, b + v * kLanes);
+        for (size_t v = 0; v < kVectors; ++v) bs[v] = load_b(v);
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r) {
           const V as = hn::Set(d, a[static_cast<ptrdiff_t>(r) * row_stride]);
@@ -85,7 +97,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
       for (; i < count; ++i, b += b_stride) {
         V bs[kVectors];
 #pragma GCC unroll 4
-        for (size_t v = 0; v < kVectors; ++v) bs[v] = hn::LoadU(d, b + v * kLanes);
+        for (size_t v = 0; v < kVectors; ++v) bs[v] = load_b(v);
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r) {
           const V as = hn::Set(d, a[static_cast<ptrdiff_t>(r) * row_stride + i]);
@@ -156,6 +168,8 @@ constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
     strips<kVectors, kKnownStride>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 2 * kKnownStride>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
+constexpr std::array<StripFunction, kWideRows> kWideStrips =
+    strips<4, 0>(std::make_index_sequence<kWideRows>());
 
 // finish_rows where the epilogue is direct and the columns are whole vectors: no branch inside.
 template <bool kBias, bool kResidual, bool kClip>
@@ -261,11 +275,16 @@ void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
   HWY_ALIGN float parts[kMostAside * kTileRows * kStripColumns];
+  static_assert(kWideRows * kWideColumns <= kTileRows * kStripColumns);
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
-  const Strip strip{tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e), clip_range(e),
-                    sums, columns, parts};
+  const Strip strip{!tile.paused && tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e),
+                    clip_range(e), tile.paused ? tile.paused : sums, columns, parts};
   const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
-  for (size_t j = 0; j < columns; j += kStripColumns) {
+  const bool wide = columns > kPanelColumns;
+  if constexpr (kWideRows > 0) {
+    if (wide) kWideStrips[tile.rows - 1](tile, strip, 0);
+  }
+  for (size_t j = 0; !wide && j < columns; j += kStripColumns) {
     // Only AVX-512's strips are wider than a 16-column block.
     if constexpr (kStripColumns > kChunk) {
       if (columns - j <= kChunk) {
@@ -275,14 +294,14 @@ void run_tile(const Tile& tile) {
     }
     kStrips<2>[stride_kind][tile.rows - 1](tile, strip, j);
   }
-  if (strip.direct) return;
+  if (strip.direct || tile.paused) return;
   if (tile.c_column == 1)
     finish_rows(tile, sums, columns);
   else
     finish_columns(tile, sums, columns);
 }
 
-TileKernel get_tile_kernel() { return {kTileRows, &run_tile, &finish_rows}; }
+TileKernel get_tile_kernel() { return {kTileRows, kWideRows, &run_tile, &finish_rows}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense

@@ -1,4 +1,4 @@
-// Tile: the heart of every product and convolution: `rows` x (up to 32) results kept in registers
+// Tile: the heart of every product and convolution: `rows` x (up to 64) results kept in registers
 // over the whole sum, then finished by the epilogue and stored.
 //
 // The sum runs over taps, 16-value chunks and the values of a chunk:
@@ -20,6 +20,8 @@ namespace hologram::backends::dense {
 inline constexpr size_t kChunk = 16;         // values of A between two steps of a_chunk
 inline constexpr size_t kPanelColumns = 32;  // columns of a panel of B
 inline constexpr size_t kMaxTileRows = 14;
+inline constexpr size_t kWideColumns = 2 * kPanelColumns;  // of a wide tile: two panels
+inline constexpr size_t kWideTileRows = 6;
 inline constexpr size_t kMostAside = 2;
 
 struct Tile {
@@ -32,11 +34,23 @@ struct Tile {
   size_t part = 0;
   // Sums that parts are added to in turn, at most kMostAside: that of many parts is long, too.
   size_t aside = 1;
-  // What the sums of each column begin with, or null: a value a column, up to a multiple of 16.
+  // What sums begin with, or null: a value a column, up to a multiple of 16, and a row of them every
+  // start_row floats; 0: the same for all rows.
   const float* start = nullptr;
+  ptrdiff_t start_row = 0;
+  // Where sums are left as they are, [rows][columns, up to a multiple of 16], for another tile to
+  // start with; null: they are finished.
+  float* paused = nullptr;
   const float* b = nullptr;
   size_t b_stride = kPanelColumns;
-  size_t rows = 0, columns = 0;  // columns <= 32; b has a multiple of 16 of them
+  // Of a wide tile: floats from a panel to the next. Both have 32 columns.
+  size_t b_panel = 0;
+  // columns <= 32, or 64 where the kernel has wide tiles; b has a multiple of 16 of them
+  size_t rows = 0, columns = 0;
+  // What later tiles read of B: so many lines of 64 bytes are brought near with each chunk, of a
+  // wide tile from two panels.
+  const float* ahead = nullptr;
+  size_t ahead_lines = 0;
 
   // Result (row, column) is c[row * c_row + column / 16 * c_block + column % 16 * c_column], where
   // c_column is 1, or c_row is small (nchw, whose pixels are rows). The residual lies the same way,
@@ -53,6 +67,9 @@ struct Tile {
 
 struct TileKernel {
   size_t rows;  // the most a tile may have; at most kMaxTileRows
+  // The most that a tile of 64 columns may have, or 0: there is none. Wide tiles load less for a
+  // product, which pays where loads are what a core is short of.
+  size_t wide_rows;
   void (*run)(const Tile& tile);
   // The epilogue alone: `sums` has tile.rows rows, `width` floats apart, of results that another
   // kernel computed; width is 16 or 32 and at least tile.columns, and c_column is 1. The sums are
@@ -62,5 +79,9 @@ struct TileKernel {
 
 // For this CPU.
 TileKernel tile_kernel();
+
+// Lines of a chunk that each of `tiles` tiles brings near, so that together they bring all of the
+// next panel, whose chunks are as many.
+inline size_t lines_ahead(size_t width, size_t tiles) { return (width + tiles - 1) / tiles; }
 
 }  // namespace hologram::backends::dense
