@@ -20,6 +20,9 @@ namespace {
 constexpr size_t kBlockBytes = 384 * 1024, kSmallBlockBytes = 16 * 1024;
 constexpr size_t kSmallWeights = 256 * 1024;
 constexpr size_t kSmallWork = 512 * 1024;
+// Weights of a panel that do not stay in L2 from tile to tile are taken in passes over some kernel
+// positions each, between which sums are put down.
+constexpr size_t kPassBytes = 256 * 1024;
 constexpr size_t kManyTerms = 256;  // of a sum
 // Networks that end in a close decision (text recognisers) make a thousand times more of the errors
 // of sums, so these are in parts of 16 terms: of more where sums are long, as each part takes time,
@@ -33,10 +36,17 @@ size_t part_chunks(const ConvPlan& plan, size_t terms) {
   return terms <= kManyTerms ? 1 : terms <= 2 * kManyTerms ? 2 : 4;
 }
 
+// Kernel positions of a pass over `columns` outputs; all where there is one.
+size_t pass_taps(const ConvPlan& plan, size_t taps, size_t columns) {
+  const size_t tap_bytes = plan.run * columns * sizeof(float);
+  if (taps * tap_bytes <= kPassBytes) return taps;
+  return std::clamp<size_t>(kPassBytes / 2 / tap_bytes, 1, taps);
+}
+
 // Scratch: the image, the tap table, the bias padded to whole blocks, what sums begin with padded
-// to a whole block after any of its values.
+// to a whole block after any of its values, sums between passes and what of them is put aside.
 struct Scratch {
-  size_t image, taps, bias, start;
+  size_t image, taps, bias, start, sums = 0;
   explicit Scratch(const ConvPlan& plan)
       : image(plan.in_place ? 0 : plan.shape.groups * plan.group_floats * sizeof(float)),
         taps(align_up(plan.shape.kernel_height * plan.shape.kernel_width * sizeof(ptrdiff_t),
@@ -44,8 +54,15 @@ struct Scratch {
         bias(align_up(plan.shape.out_channels, kChannelBlock) * sizeof(float)),
         start(bias + kChannelBlock * sizeof(float)) {
     image = align_up(image, kAlignment);
+    start = align_up(bias + start, kAlignment) - bias;
+    size_t most_taps = 0;
+    for (size_t p = 0; p < plan.phase_count(); ++p)
+      most_taps = std::max(most_taps, plan.phase(p).tap_count);
+    if (pass_taps(plan, most_taps, kWideColumns) < most_taps)
+      sums = plan.shape.groups * align_up(plan.group_outputs, kPanelColumns) *
+             plan.shape.out_height * plan.shape.out_width * sizeof(float);
   }
-  size_t total() const { return image + taps + bias + start; }
+  size_t total() const { return image + taps + bias + start + (1 + kMostAside) * sums; }
 };
 
 // The strides of an output sample.
@@ -75,11 +92,12 @@ struct Reach {
 class PhaseRun {
  public:
   PhaseRun(const ConvPlan& plan, const Conv& conv, const Epilogue& epilogue, const float* start,
-           size_t index, ptrdiff_t* taps)
+           float* sums, size_t index, ptrdiff_t* taps)
       : plan_(plan),
         phase_(plan.phase(index)),
         epilogue_(epilogue),
         start_(start),
+        sums_(sums),
         form_(plan.shape, conv.output_layout, conv.out_plane),
         weights_(conv.packed_weights + phase_.weight_offset),
         taps_(taps),
@@ -128,8 +146,16 @@ class PhaseRun {
         const size_t lines = !small && past - first > 1 && stride + 1 < strides
                                  ? lines_ahead(kPanelColumns, past - first)
                                  : 0;
-        for (size_t t = first; t < past; ++t)
-          run_tile(image, output, residual, offset, group, stride, t, {t - first, lines});
+        const size_t width = stride < pairs_ ? kWideColumns : kPanelColumns;
+        const size_t taps = pass_taps(plan_, phase_.tap_count, width);
+        size_t tap = 0;  // where no position meets the output there is a bias at least
+        do {
+          const size_t past_tap = std::min(tap + taps, phase_.tap_count);
+          for (size_t t = first; t < past; ++t)
+            run_tile(image, output, residual, offset, {group, stride, t},
+                     {tap, past_tap, t - first, lines});
+          tap = past_tap;
+        } while (tap < phase_.tap_count);
       }
     };
     const size_t work = tiles * tile_rows_ * outputs_ * phase_.depth * groups;
@@ -150,13 +176,18 @@ class PhaseRun {
     phase_.tap_count = (rows.last - 1) * row + taps.last - skipped_;
   }
 
-  // What a tile brings near of the next weights: the share of the `place`-th tile of a block.
-  struct Ahead {
-    size_t place, lines;
+  struct Place {
+    size_t group, stride, tile;
+  };
+  // Kernel positions of a tile, and what it brings near of the weights of the next pass: the share
+  // of the `index`-th tile of a block.
+  struct Pass {
+    size_t tap, past, index, lines;
   };
 
   void run_tile(const float* image, float* output, const float* residual, size_t offset,
-                size_t group, size_t stride, size_t index, Ahead ahead) const {
+                const Place& place, const Pass& pass) const {
+    const auto [group, stride, index] = place;
     const size_t y = index / columns_.tiles, t = index % columns_.tiles;
     const bool wide = stride < pairs_;
     const size_t x = columns_.begin(t), column = (wide ? 2 * stride : stride + pairs_) * kPanelColumns;
@@ -165,8 +196,8 @@ class PhaseRun {
              (y * plan_.in_step_y * plan_.width + x * plan_.in_step_x) * plan_.pixel;
     tile.a_row = static_cast<ptrdiff_t>(plan_.in_step_x * plan_.pixel);
     tile.a_chunk = static_cast<ptrdiff_t>(plan_.interleaved ? kChunk : plan_.block);
-    tile.taps = taps_;
-    tile.tap_count = phase_.tap_count;
+    tile.taps = taps_ + pass.tap;
+    tile.tap_count = pass.past - pass.tap;
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
     tile.part = part_chunks(plan_, phase_.depth);
@@ -174,26 +205,42 @@ class PhaseRun {
     tile.b_stride =
         std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
     tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +
-             skipped_ * plan_.run * tile.b_stride;
+             (skipped_ + pass.tap) * plan_.run * tile.b_stride;
     tile.b_panel = kPanelColumns * phase_.depth;
     tile.rows = columns_.height(t);
     tile.columns = std::min(wide ? kWideColumns : kPanelColumns, outputs_ - column);
-    tile.ahead_lines = ahead.lines;
-    tile.ahead = tile.b + (wide ? 2 : 1) * tile.b_panel +
-                 ahead.place * ahead.lines * tile.tap_count * tile.chunks * kChunk;
+    tile.ahead_lines = pass.lines;
+    const bool last = pass.past == phase_.tap_count;
+    const size_t brought = tile.tap_count * plan_.run * tile.b_stride;
+    tile.ahead = tile.b + pass.index * pass.lines * tile.tap_count * tile.chunks * kChunk +
+                 (last ? (wide ? 2 : 1) * tile.b_panel - pass.tap * plan_.run * tile.b_stride
+                       : brought);
     tile.column = group * plan_.group_outputs + column;
     tile.start = start_ ? start_ + tile.column : nullptr;
+    if (tile.tap_count < phase_.tap_count) {
+      const size_t pixels = plan_.shape.out_height * plan_.shape.out_width;
+      const size_t panels = align_up(plan_.group_outputs, kPanelColumns);
+      const size_t width = align_up(tile.columns, kChunk);
+      const size_t at = (group * panels + column) * pixels + (y * phase_.columns + x) * width;
+      if (pass.tap != 0) {
+        tile.start = sums_ + at;
+        tile.start_row = static_cast<ptrdiff_t>(width);
+        tile.before = pass.tap * tile.chunks;
+      }
+      tile.paused = last ? nullptr : sums_ + at;
+      tile.parts = sums_ + plan_.shape.groups * panels * pixels + kMostAside * at;
+    }
     const size_t pixel = (phase_.first_row + y * plan_.out_step_y) * plan_.shape.out_width +
                          phase_.first_column + x * plan_.out_step_x;
-    const size_t place = tile.column / kChannelBlock * form_.block +
-                         tile.column % kChannelBlock * form_.channel + pixel * form_.pixel;
-    tile.c = output + place;
+    const size_t to = tile.column / kChannelBlock * form_.block +
+                      tile.column % kChannelBlock * form_.channel + pixel * form_.pixel;
+    tile.c = output + to;
     tile.c_row = static_cast<ptrdiff_t>(plan_.out_step_x * form_.pixel);
     tile.c_block = static_cast<ptrdiff_t>(form_.block);
     tile.c_column = static_cast<ptrdiff_t>(form_.channel);
-    tile.residual = residual ? residual + place : nullptr;
+    tile.residual = residual ? residual + to : nullptr;
     tile.residual_row = tile.c_row;
-    tile.offset = offset + place;
+    tile.offset = offset + to;
     tile.epilogue = &epilogue_;
     kernel_.run(tile);
   }
@@ -202,6 +249,7 @@ class PhaseRun {
   ConvPhase phase_;
   const Epilogue& epilogue_;
   const float* start_;
+  float* sums_;  // between passes
   OutputForm form_;
   const float* weights_;
   const ptrdiff_t* taps_;
@@ -231,6 +279,8 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
     std::memset(start, 0, parts.start);
     std::memcpy(start, conv.bias_rest, s.out_channels * sizeof(float));
   }
+  auto* sums =
+      reinterpret_cast<float*>(scratch + parts.image + parts.taps + parts.bias + parts.start);
   const size_t in_floats =
       (conv.input_layout == Layout::blocked ? channel_blocks(s.in_channels) * kChannelBlock
                                             : s.in_channels) *
@@ -240,7 +290,7 @@ void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, Thread
     const float* input = conv.input + n * in_floats;
     if (!plan.in_place) pack_image(plan, conv.input_layout, input, image, pool);
     for (size_t p = 0; p < plan.phase_count(); ++p) {
-      const PhaseRun phase(plan, conv, epilogue, start, p, taps);
+      const PhaseRun phase(plan, conv, epilogue, start, sums, p, taps);
       phase.run(plan.in_place ? input : image, conv.output + n * out_floats,
                 epilogue.residual ? epilogue.residual + n * out_floats : nullptr, n * out_floats,
                 pool);

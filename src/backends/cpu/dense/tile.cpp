@@ -27,6 +27,10 @@ constexpr size_t kTileRows = HWY_MAX_BYTES == 64 ? kMaxTileRows : 6;
 constexpr size_t kStripColumns = 2 * kLanes;
 // 6 x 4 vectors: 24, and 5 more. Other CPUs have no registers for that.
 constexpr size_t kWideRows = HWY_MAX_BYTES == 64 ? kWideTileRows : 0;
+// A strip of 16 columns reads every second line of a panel, and the rows of the next chunk lie
+// elsewhere: what CPUs with AVX2 bring near by themselves comes late. So many steps before its use
+// a line of B is asked for; 0: never.
+constexpr size_t kNearSteps = kLanes == 8 ? 16 : 0;
 
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
@@ -34,7 +38,8 @@ struct Strip {
   ClipRange clip;  // of the direct path
   float* sums;     // [rows][width], when not direct
   size_t width;    // 16 or 32
-  float* parts;    // tile.aside times [rows][vectors]: sums of the parts that are finished
+  float* parts;    // sums of the parts that are finished: tile.aside times those of a strip, or,
+                   // where the tile has a place for them, of all strips
 };
 
 HWY_ALIGN constexpr float kZeros[kTileRows * kStripColumns] = {};
@@ -61,8 +66,11 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const float* ahead = tile.ahead;
   const size_t ahead_lines = column == 0 ? tile.ahead_lines : 0;
   const size_t longest = tile.part ? tile.part : ~size_t{0};
-  size_t part = 0, parts = 0;
+  size_t parts = tile.before == 0 ? 0 : (tile.before - 1) / longest;
+  size_t part = tile.before - parts * tile.part;
   constexpr size_t kSums = kRows * kVectors * kLanes;
+  float* const all_aside = strip.parts + (tile.parts ? column * kRows : 0);
+  const size_t aside_floats = tile.parts ? strip.width * kRows : kSums;
   for (size_t t = 0; t < tile.tap_count; ++t) {
     const float* a = tile.a + tile.taps[t];
     for (size_t c = 0; c < tile.chunks; ++c, a += tile.a_chunk) {
@@ -71,11 +79,15 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         __builtin_prefetch(ahead, 0, 2);
         if constexpr (kVectors > 2) __builtin_prefetch(ahead + tile.b_panel, 0, 2);
       }
+      if constexpr (kNearSteps > 0)
+#pragma GCC unroll 16
+        for (size_t r = 0; r < kRows; ++r)
+          __builtin_prefetch(a + tile.a_chunk + static_cast<ptrdiff_t>(r) * row_stride);
       size_t i = 0;
       if (part++ == longest) {
         part = 1;
         // Between the first products of the next part, which would wait behind these sums.
-        float* const aside = strip.parts + parts % tile.aside * kSums;
+        float* const aside = all_aside + (parts & (tile.aside - 1)) * aside_floats;
         const float* before = parts < tile.aside ? kZeros : aside;
         ++parts;
         V bs[kVectors];
@@ -95,6 +107,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         b += b_stride;
       }
       for (; i < count; ++i, b += b_stride) {
+        if constexpr (kNearSteps > 0) __builtin_prefetch(b + kNearSteps * b_stride);
         V bs[kVectors];
 #pragma GCC unroll 4
         for (size_t v = 0; v < kVectors; ++v) bs[v] = load_b(v);
@@ -107,13 +120,13 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
       }
     }
   }
-  for (size_t p = 0; p < std::min(parts, tile.aside); ++p)
+  for (size_t p = 0; !tile.paused && p < std::min(parts, tile.aside); ++p)
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
       for (size_t v = 0; v < kVectors; ++v)
-        sums[r][v] =
-            hn::Add(sums[r][v], hn::Load(d, strip.parts + p * kSums + (r * kVectors + v) * kLanes));
+        sums[r][v] = hn::Add(
+            sums[r][v], hn::Load(d, all_aside + p * aside_floats + (r * kVectors + v) * kLanes));
   if (!strip.direct) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r)
@@ -278,7 +291,8 @@ void run_tile(const Tile& tile) {
   static_assert(kWideRows * kWideColumns <= kTileRows * kStripColumns);
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
   const Strip strip{!tile.paused && tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e),
-                    clip_range(e), tile.paused ? tile.paused : sums, columns, parts};
+                    clip_range(e), tile.paused ? tile.paused : sums, columns,
+                    tile.parts ? tile.parts : parts};
   const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   const bool wide = columns > kPanelColumns;
   if constexpr (kWideRows > 0) {

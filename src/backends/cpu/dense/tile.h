@@ -32,15 +32,17 @@ struct Tile {
   // Chunks after which a partial sum is put aside and a new one begun; 0: one sum of everything.
   // The error of a sum grows with its length.
   size_t part = 0;
-  // Sums that parts are added to in turn, at most kMostAside: that of many parts is long, too.
+  // Sums that parts are added to in turn, 1 or kMostAside: that of many parts is long, too.
   size_t aside = 1;
   // What sums begin with, or null: a value a column, up to a multiple of 16, and a row of them every
   // start_row floats; 0: the same for all rows.
   const float* start = nullptr;
   ptrdiff_t start_row = 0;
   // Where sums are left as they are, [rows][columns, up to a multiple of 16], for another tile to
-  // start with; null: they are finished.
-  float* paused = nullptr;
+  // start with; null: they are finished. Of sums in parts, `parts` holds what is put aside
+  // meanwhile, aside * rows * columns floats, and `before` counts the chunks of earlier tiles.
+  float *paused = nullptr, *parts = nullptr;
+  size_t before = 0;
   const float* b = nullptr;
   size_t b_stride = kPanelColumns;
   // Of a wide tile: floats from a panel to the next. Both have 32 columns.

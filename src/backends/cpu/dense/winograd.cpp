@@ -55,6 +55,8 @@ struct WinogradFew {
   size_t a_element, a_chunk;
   float* c;  // element e, square q: 16 results at c[e * c_element + q * 16]
   size_t c_element;
+  const float* ahead;  // lines of what is read later: so many are brought near with 16 inputs
+  size_t ahead_lines;
 };
 
 inline constexpr size_t kOut = 4, kIn = 6, kElements = kIn * kIn;  // of a square
@@ -272,7 +274,10 @@ void some_squares(const WinogradFew& f, size_t first) {
       for (size_t q = 0; q < kSquares; ++q) sums[e][q] = hn::Zero(d);
     const float* w = f.weights + lane;
     size_t part = 0;
+    const size_t lines = lane == 0 && first == 0 ? f.ahead_lines : 0;
     for (size_t in = 0; in < f.inputs; in += kChannelBlock, ++part) {
+      for (size_t l = 0; l < lines; ++l)
+        __builtin_prefetch(f.ahead + (part * lines + l) * kChunk, 0, 2);
       const float* a = f.a + part * f.a_chunk + first * kChannelBlock;
       // Before the first part these are zeros, which a later part replaces.
       float* const aside = parts + part % kMostAside * kSums;
@@ -384,8 +389,10 @@ ConvAlgorithm best_conv_algorithm(const ConvShape& s) {
   const Squares squares(s);
   const size_t blocks = (squares.count + squares.block - 1) / squares.block;
   const auto elements = static_cast<double>(squares.count * kElements);
+  // Four squares at a time only AVX-512 has registers for.
+  const size_t fours = tile_kernel().wide_rows != 0 ? squares.count / 4 : 0;
   const double products =
-      (are_few(squares) ? static_cast<double>(squares.count / 4 * 240 + squares.count % 4 * 132)
+      (are_few(squares) ? static_cast<double>(fours * 240 + (squares.count - 4 * fours) * 132)
                         : elements + static_cast<double>(blocks) * kKernel) *
       pairs;
   const double moved = elements * static_cast<double>(s.in_channels + s.out_channels);
@@ -469,14 +476,19 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
       pool.parallel_for(ins * count, 8, take, Schedule::fixed, threads);
 
       const RowTiles tiles(count, kernel.rows);
-      // Inputs in turn, so that the weights are read from memory once.
+      // Inputs in turn, so that the weights are read from memory once. The next ones, which follow
+      // these, come meanwhile.
       const auto multiply = [&](size_t panel, size_t first_row, size_t last_row, float* elements) {
         const size_t column = panel * kPanelColumns;
         const size_t width = std::min(kPanelColumns, outs * kChannelBlock - column);
         for (size_t input = 0; input < s.in_channels; input += places.inputs)
           for (size_t row = first_row; row < last_row; ++row) {
             const size_t inputs = std::min(places.inputs, s.in_channels - input);
-            prepare({.weights = conv.packed_weights + 9 * (s.in_channels * column + input * width),
+            const float* weights =
+                conv.packed_weights + 9 * (s.in_channels * column + input * width);
+            const size_t runs = (last_row - first_row) * rows * tiles.tiles;
+            const size_t lines = (9 * width + runs - 1) / runs;  // with 16 inputs
+            prepare({.weights = weights,
                      .inputs = inputs,
                      .width = width,
                      .row = row,
@@ -497,6 +509,10 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                 tile.part = 1;
                 tile.b = elements + e * places.stride;
                 tile.b_stride = tile.columns = width;
+                tile.ahead_lines = lines;
+                tile.ahead = weights + 9 * inputs * width +
+                             (((row - first_row) * rows + e) * tiles.tiles + t) * lines *
+                                 tile.chunks * kChunk;
                 tile.c = products + ((element * outs + column / kChannelBlock) * count + square) *
                                         kChannelBlock;
                 tile.c_row = kChannelBlock;
@@ -511,10 +527,13 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
       const auto multiply_few = [&](size_t panel, size_t first_row, size_t last_row) {
         const size_t past = std::min((panel + 1) * kPanelColumns, outs * kChannelBlock);
         const size_t width = past - panel * kPanelColumns;
+        const float* weights = conv.packed_weights + 9 * s.in_channels * panel * kPanelColumns;
+        const float* next = weights + pool.size() * 9 * s.in_channels * kPanelColumns;
+        const size_t runs = (last_row - first_row) * width / kChannelBlock;
+        const size_t lines = panel + pool.size() < panels ? (9 * width + runs - 1) / runs : 0;
         for (size_t column = panel * kPanelColumns; column < past; column += kChannelBlock)
           for (size_t row = first_row; row < last_row; ++row)
-            few({.weights = conv.packed_weights + 9 * s.in_channels * panel * kPanelColumns +
-                            column % kPanelColumns,
+            few({.weights = weights + column % kPanelColumns,
                  .inputs = s.in_channels,
                  .width = width,
                  .row = row,
@@ -524,7 +543,12 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                  .a_chunk = count * kChannelBlock,
                  .c = products +
                       (row * rows * outs + column / kChannelBlock) * count * kChannelBlock,
-                 .c_element = outs * count * kChannelBlock});
+                 .c_element = outs * count * kChannelBlock,
+                 .ahead = next + (column % kPanelColumns / kChannelBlock *
+                                      (last_row - first_row) +
+                                  row - first_row) *
+                                     lines * ins * kChunk,
+                 .ahead_lines = lines});
       };
       std::atomic<size_t> next = 0;
       const auto take_rows = [&](size_t begin, size_t end) {
