@@ -129,10 +129,17 @@ class PhaseRun {
     const size_t tiles = rows_ * columns_.tiles;
     // Pairs of panels, then single ones.
     const size_t strides = (outputs_ + kPanelColumns - 1) / kPanelColumns - pairs_;
-    const size_t image_bytes = plan_.group_floats * sizeof(float);
-    const bool small = phase_.depth * outputs_ * sizeof(float) <= kSmallWeights;
+    const size_t pixels = phase_.rows * phase_.columns;
+    const size_t weights = phase_.depth * outputs_ * sizeof(float);
+    // What is read of the image, where a 1 x 1 kernel leaves pixels out as well.
+    const size_t image_bytes =
+        std::min(plan_.group_floats, pixels * phase_.depth) * sizeof(float);
+    const bool small = weights <= kSmallWeights;
     const size_t budget = small ? kSmallBlockBytes : kBlockBytes;
     size_t block = std::clamp<size_t>(budget * tiles / std::max<size_t>(image_bytes, 1), 1, tiles);
+    // Each block reads all weights, and each panel the image of a block.
+    if (strides * image_bytes < ((tiles + block - 1) / block - 1) * weights && !small)
+      block = tiles;
     const size_t wanted = pool.size() == 1 ? 1 : 4 * pool.size();
     const size_t groups = plan_.shape.groups;
     if (groups * strides * ((tiles + block - 1) / block) < wanted)
