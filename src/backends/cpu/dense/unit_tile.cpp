@@ -31,9 +31,43 @@ HWY_INLINE uint64_t spread(uint32_t unit) {
   return (v | v << 8) & 0x00ff00ff00ff00ffull;
 }
 
+// Bytes of the left side as 16-bit values, made once for all columns of a tile: some units at a
+// time, which stay in the first cache.
+constexpr size_t kSpreadUnits = 8 * kChunk;
+struct Spread {
+  size_t first, count;  // units
+  HWY_ALIGN uint64_t rows[kTileRows][kSpreadUnits];
+};
+
+void spread_units(const UnitTile& tile, Spread& to) {
+  const hn::ScalableTag<uint16_t> d16;
+  const hn::Rebind<uint8_t, decltype(d16)> d8;
+  for (size_t r = 0; r < tile.rows; ++r)
+    for (size_t u = 0; u < to.count; u += kChunk) {
+      const size_t from = (to.first + u) / kChunk * tile.rows + r, past = to.count - u;
+      const auto* bytes = reinterpret_cast<const uint8_t*>(tile.a + from * kChunk);
+      auto* values = reinterpret_cast<uint16_t*>(to.rows[r] + u);
+      if (past >= kChunk) {
+        for (size_t i = 0; i < 4 * kChunk; i += hn::Lanes(d16))
+          hn::StoreU(hn::PromoteTo(d16, hn::LoadU(d8, bytes + i)), d16, values + i);
+      } else {
+        std::copy_n(bytes, 4 * past, values);
+      }
+    }
+}
+
+// A row after the other: GCC would rather begin with what all rows load, and has no registers left
+// for the sums then.
+template <class V>
+HWY_INLINE void in_turn([[maybe_unused]] V& value) {
+#if HWY_ARCH_X86
+  asm volatile("" : "+v"(value.raw));
+#endif
+}
+
 // kLanes columns from `column` on. Products of 16-bit pairs: exact, since nothing saturates.
 template <size_t kRows>
-void int8_strip(const UnitTile& tile, size_t column) {
+void int8_strip(const UnitTile& tile, const Spread& spread, size_t column) {
   const D32 d32;
   const D16 d16;
   const hn::Rebind<int8_t, D16> d8;  // as many lanes as D16
@@ -43,28 +77,31 @@ void int8_strip(const UnitTile& tile, size_t column) {
   V low1[kRows], high1[kRows];
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) low[r] = high[r] = low1[r] = high1[r] = hn::Zero(d32);
-  const uint32_t* a = tile.a;
-  const auto* b = reinterpret_cast<const int8_t*>(tile.b + column);
-  for (size_t u = 0; u < tile.units; ++u) {
+  const auto* b = reinterpret_cast<const int8_t*>(tile.b + spread.first * tile.width + column);
+  for (size_t u = 0; u < spread.count; ++u) {
     const auto b_low = hn::PromoteTo(d16, hn::LoadU(d8, b));
     const auto b_high = hn::PromoteTo(d16, hn::LoadU(d8, b + 2 * kLanes));
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
-      const auto as = hn::BitCast(
-          d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread(a[r * kChunk]))));
+      auto as = hn::BitCast(
+          d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread.rows[r][u])));
+      in_turn(as);
       low[r] = hn::ReorderWidenMulAccumulate(d32, as, b_low, low[r], low1[r]);
       high[r] = hn::ReorderWidenMulAccumulate(d32, as, b_high, high[r], high1[r]);
+      in_turn(low[r]);
+      in_turn(high[r]);
     }
     b += tile.width * sizeof(uint32_t);
-    a += u % kChunk == kChunk - 1 ? (tile.rows - 1) * kChunk + 1 : 1;
   }
   auto* sums = static_cast<int32_t*>(tile.sums) + column;
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r) {
     const V l = hn::RearrangeToOddPlusEven(low[r], low1[r]);
     const V h = hn::RearrangeToOddPlusEven(high[r], high1[r]);
-    hn::StoreU(hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l)), d32,
-               sums + r * tile.width);
+    V sum = hn::Add(hn::ConcatEven(d32, h, l), hn::ConcatOdd(d32, h, l));
+    int32_t* to = sums + r * tile.width;
+    if (spread.first != 0) sum = hn::Add(sum, hn::LoadU(d32, to));
+    hn::StoreU(sum, d32, to);
   }
 }
 
@@ -185,8 +222,9 @@ void digits_strip(const UnitTile& tile, size_t row, size_t column) {
 }
 
 using StripFunction = void (*)(const UnitTile&, size_t);
+using Int8StripFunction = void (*)(const UnitTile&, const Spread&, size_t);
 template <size_t... kRows>
-constexpr std::array<StripFunction, kTileRows> int8_strips(std::index_sequence<kRows...>) {
+constexpr std::array<Int8StripFunction, kTileRows> int8_strips(std::index_sequence<kRows...>) {
   return {&int8_strip<kRows + 1>...};
 }
 template <size_t... kRows>
@@ -200,7 +238,14 @@ constexpr std::array<StripFunction, kTileRows> split_strips(std::index_sequence<
 
 void int8_tile(const UnitTile& tile) {
   static constexpr auto kStrips = int8_strips(std::make_index_sequence<kTileRows>());
-  for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, j);
+  Spread spread;
+  spread.first = 0;
+  do {
+    spread.count = std::min(kSpreadUnits, tile.units - spread.first);
+    spread_units(tile, spread);
+    for (size_t j = 0; j < tile.width; j += kLanes) kStrips[tile.rows - 1](tile, spread, j);
+    spread.first += spread.count;
+  } while (spread.first < tile.units);
 }
 void bf16_tile(const UnitTile& tile) {
   static constexpr auto kStrips = bf16_strips(std::make_index_sequence<kTileRows>());
