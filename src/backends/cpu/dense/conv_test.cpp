@@ -181,6 +181,23 @@ TEST(Conv, PlainShapes) {
   });
 }
 
+// Weights of a panel are more than stays near: passes over some kernel positions each, whose sums
+// are in parts that end within a pass.
+TEST(Conv, WeightsInPasses) {
+  for_each_level([] {
+    for (const ConvShape& s : {shape(250, 150, 9, 9, 3, 2, 1), shape(90, 70, 8, 8, 5, 1, 2),
+                               shape(480, 64, 5, 5, 3, 1, 1, 1, 2)}) {
+      for (Layout out : {Layout::nchw, Layout::blocked}) {
+        if (!conv_supported(s, Layout::blocked, out)) continue;
+        Trial run{.s = s, .in = Layout::blocked, .out = out, .bias = true, .rest = true};
+        run.residual = true;
+        run.expect_right();
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
 TEST(Conv, GroupsAndDepthwise) {
   for_each_level([] {
     for (const ConvShape& s :
@@ -441,7 +458,8 @@ TEST(Conv, BitsDependNeitherOnThreadsNorOnLayouts) {
   for_each_level([] {
     for (const ConvShape& s :
          {shape(32, 32, 19, 19, 3, 1, 1), shape(32, 32, 19, 19, 3, 1, 1, 1, 32),
-          shape(48, 40, 14, 14, 1, 1, 0)}) {
+          shape(48, 40, 14, 14, 1, 1, 0), shape(40, 200, 14, 14, 1, 1, 0),
+          shape(250, 150, 9, 9, 3, 2, 1)}) {
       Trial run{.s = s, .in = Layout::blocked, .out = Layout::blocked, .bias = true, .threads = 1};
       const std::vector<float> one = run.result();
       run.threads = 3;
