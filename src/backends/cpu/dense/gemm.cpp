@@ -27,9 +27,6 @@ constexpr size_t kFewRows = 3;
 
 size_t padded_depth(size_t k) { return align_up(k, kChunk); }
 
-// A row-major A of one row already has the packed form.
-bool a_in_place(const Gemm& g) { return g.m == 1 && (!g.a_transposed || g.lda == 1); }
-
 // B can be read where it lies when there are too few rows to pay for packing; a last panel of
 // incomplete columns is packed even then.
 bool b_in_place(const Gemm& g) { return g.m <= 4 && !g.b_transposed; }
@@ -84,6 +81,18 @@ Packing b_packing(const Gemm& g) {
   return {g.n / kPanelColumns, panels};
 }
 
+// Whether tiles take 64 columns.
+bool is_wide(const Gemm& g) {
+  return tile_kernel().wide_rows != 0 && g.m >= kFewRows && g.n >= kWideColumns &&
+         (g.packed_b || b_packing(g).first == 0);
+}
+
+// A row-major A of one row already has the packed form. Wide tiles read few rows at once, and those
+// of a row-major A where they lie as fast as packed ones.
+bool a_in_place(const Gemm& g) {
+  return g.m == 1 ? !g.a_transposed || g.lda == 1 : !g.a_transposed && is_wide(g);
+}
+
 size_t packed_a_bytes(const Gemm& g) {
   return a_in_place(g) ? 0 : align_up(g.m * padded_depth(g.k) * sizeof(float), kAlignment);
 }
@@ -132,8 +141,7 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   if (g.ordered && g.m == 1) return row_by_fours(g.n, g.k, g.a, g.b, g.ldb, g.c);
   const TileKernel kernel = tile_kernel();
   const Packing packing = b_packing(g);
-  const bool wide = kernel.wide_rows != 0 && g.m >= kFewRows && g.n >= kWideColumns &&
-                    (g.packed_b || packing.first == 0);
+  const bool wide = is_wide(g);
   const size_t most_rows = wide ? kernel.wide_rows : kernel.rows;
   const RowTiles tiles(g.m, most_rows);
   const size_t panels = divide_up(g.n, kPanelColumns), depth = padded_depth(g.k);
@@ -189,9 +197,9 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
         const size_t row = tiles.begin(t);
         Tile tile;
         tile.rows = tiles.height(t);
-        tile.a = a_packed ? a_packed + row * depth + k * tile.rows : g.a + k;
-        tile.a_row = kChunk;
-        tile.a_chunk = static_cast<ptrdiff_t>(tile.rows * kChunk);
+        tile.a = a_packed ? a_packed + row * depth + k * tile.rows : g.a + row * g.lda + k;
+        tile.a_row = static_cast<ptrdiff_t>(a_packed ? kChunk : g.lda);
+        tile.a_chunk = static_cast<ptrdiff_t>(a_packed ? tile.rows * kChunk : kChunk);
         tile.taps = &kNoOffset;
         tile.chunks = past_chunk - chunk;
         tile.last = past_chunk == chunks ? g.k - (depth - kChunk) : kChunk;

@@ -27,10 +27,12 @@ constexpr size_t kTileRows = HWY_MAX_BYTES == 64 ? kMaxTileRows : 6;
 constexpr size_t kStripColumns = 2 * kLanes;
 // 6 x 4 vectors: 24, and 5 more. Other CPUs have no registers for that.
 constexpr size_t kWideRows = HWY_MAX_BYTES == 64 ? kWideTileRows : 0;
-// A strip of 16 columns reads every second line of a panel, and the rows of the next chunk lie
-// elsewhere: what CPUs with AVX2 bring near by themselves comes late. So many steps before its use
-// a line of B is asked for; 0: never.
-constexpr size_t kNearSteps = kLanes == 8 ? 16 : 0;
+// So many steps before its use a line of B is asked for, and the rows of the next chunk with each
+// chunk; 0: never. A strip of 16 columns reads every second line of a panel, and a wide one two
+// panels: what CPUs bring near by themselves comes late, from a cache that a busy hyperthread
+// shares most of all.
+template <size_t kVectors>
+constexpr size_t kNearSteps = kLanes == 8 ? 16 : kVectors > 2 ? 8 : 0;
 
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
@@ -79,7 +81,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         __builtin_prefetch(ahead, 0, 2);
         if constexpr (kVectors > 2) __builtin_prefetch(ahead + tile.b_panel, 0, 2);
       }
-      if constexpr (kNearSteps > 0)
+      if constexpr (kNearSteps<kVectors> > 0)
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r)
           __builtin_prefetch(a + tile.a_chunk + static_cast<ptrdiff_t>(r) * row_stride);
@@ -107,7 +109,11 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         b += b_stride;
       }
       for (; i < count; ++i, b += b_stride) {
-        if constexpr (kNearSteps > 0) __builtin_prefetch(b + kNearSteps * b_stride);
+        if constexpr (kNearSteps<kVectors> > 0)
+#pragma GCC unroll 4
+          for (size_t v = 0; v < kVectors * kLanes / kChunk; ++v)
+            __builtin_prefetch(b + kNearSteps<kVectors> * b_stride + v * kChunk +
+                               (v < 2 ? 0 : panel));
         V bs[kVectors];
 #pragma GCC unroll 4
         for (size_t v = 0; v < kVectors; ++v) bs[v] = load_b(v);
