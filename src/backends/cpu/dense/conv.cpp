@@ -104,9 +104,8 @@ class PhaseRun {
         rows_(phase_.rows),
         kernel_(tile_kernel()),
         // A blocked output has whole blocks; the lanes beyond the channels receive what falls out.
-        outputs_(conv.output_layout == Layout::blocked
-                     ? align_up(plan.group_outputs, kChannelBlock)
-                     : plan.group_outputs),
+        outputs_(conv.output_layout == Layout::blocked ? align_up(plan.group_outputs, kChannelBlock)
+                                                       : plan.group_outputs),
         pairs_(kernel_.wide_rows != 0 && conv.output_layout == Layout::blocked
                    ? outputs_ / kWideColumns
                    : 0),
@@ -132,8 +131,7 @@ class PhaseRun {
     const size_t pixels = phase_.rows * phase_.columns;
     const size_t weights = phase_.depth * outputs_ * sizeof(float);
     // What is read of the image, where a 1 x 1 kernel leaves pixels out as well.
-    const size_t image_bytes =
-        std::min(plan_.group_floats, pixels * phase_.depth) * sizeof(float);
+    const size_t image_bytes = std::min(plan_.group_floats, pixels * phase_.depth) * sizeof(float);
     const bool small = weights <= kSmallWeights;
     const size_t budget = small ? kSmallBlockBytes : kBlockBytes;
     size_t block = std::clamp<size_t>(budget * tiles / std::max<size_t>(image_bytes, 1), 1, tiles);
@@ -195,9 +193,11 @@ class PhaseRun {
   void run_tile(const float* image, float* output, const float* residual, size_t offset,
                 const Place& place, const Pass& pass) const {
     const auto [group, stride, index] = place;
-    const size_t y = index / columns_.tiles, t = index % columns_.tiles;
+    // A division takes as long as the shortest sums.
+    const size_t y = rows_ == 1 ? 0 : index / columns_.tiles, t = index - y * columns_.tiles;
     const bool wide = stride < pairs_;
-    const size_t x = columns_.begin(t), column = (wide ? 2 * stride : stride + pairs_) * kPanelColumns;
+    const size_t x = columns_.begin(t),
+                 column = (wide ? 2 * stride : stride + pairs_) * kPanelColumns;
     Tile tile;
     tile.a = image + group * plan_.group_floats +
              (y * plan_.in_step_y * plan_.width + x * plan_.in_step_x) * plan_.pixel;
@@ -219,9 +219,9 @@ class PhaseRun {
     tile.ahead_lines = pass.lines;
     const bool last = pass.past == phase_.tap_count;
     const size_t brought = tile.tap_count * plan_.run * tile.b_stride;
-    tile.ahead = tile.b + pass.index * pass.lines * tile.tap_count * tile.chunks * kChunk +
-                 (last ? (wide ? 2 : 1) * tile.b_panel - pass.tap * plan_.run * tile.b_stride
-                       : brought);
+    tile.ahead =
+        tile.b + pass.index * pass.lines * tile.tap_count * tile.chunks * kChunk +
+        (last ? (wide ? 2 : 1) * tile.b_panel - pass.tap * plan_.run * tile.b_stride : brought);
     tile.column = group * plan_.group_outputs + column;
     tile.start = start_ ? start_ + tile.column : nullptr;
     if (tile.tap_count < phase_.tap_count) {

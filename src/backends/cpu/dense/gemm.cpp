@@ -101,7 +101,8 @@ size_t packed_a_bytes(const Gemm& g) {
 size_t pass_chunks(const Gemm& g) {
   const size_t chunks = padded_depth(g.k) / kChunk;
   if (g.ordered) return chunks;
-  const size_t most = kBlockBytes / (std::clamp<size_t>(g.m, 1, kBlockRows) * kChunk * sizeof(float));
+  const size_t most =
+      kBlockBytes / (std::clamp<size_t>(g.m, 1, kBlockRows) * kChunk * sizeof(float));
   const size_t passes = divide_up(chunks, most);
   return divide_up(chunks, std::max<size_t>(passes, 1));
 }
@@ -152,8 +153,7 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
 
   float* a_packed = a_in_place(g) ? nullptr : reinterpret_cast<float*>(scratch);
   float* b_packed = reinterpret_cast<float*>(scratch + packed_a_bytes(g));
-  float* paused =
-      reinterpret_cast<float*>(scratch + packed_a_bytes(g) + packing.bytes(g.k, g.n));
+  float* paused = reinterpret_cast<float*>(scratch + packed_a_bytes(g) + packing.bytes(g.k, g.n));
   if (a_packed || packing.first < packing.end) {
     const size_t a_jobs = a_packed ? tiles.tiles : 0;
     const auto pack = [&](size_t begin, size_t end) {

@@ -32,7 +32,9 @@ constexpr size_t kWideRows = HWY_MAX_BYTES == 64 ? kWideTileRows : 0;
 // panels: what CPUs bring near by themselves comes late, from a cache that a busy hyperthread
 // shares most of all.
 template <size_t kVectors>
-constexpr size_t kNearSteps = kLanes == 8 ? 16 : kVectors > 2 ? 8 : 0;
+constexpr size_t kNearSteps = kLanes == 8    ? 16
+                              : kVectors > 2 ? 8
+                                             : 0;
 
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
@@ -62,9 +64,8 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const size_t b_stride = tile.b_stride;
   // The third and fourth vector of B lie in the next panel.
   const size_t panel = kVectors > 2 ? tile.b_panel - 2 * kLanes : 0;
-  const auto load_b = [&](size_t v) HWY_ATTR {
-    return hn::LoadU(d, b + v * kLanes + (v < 2 ? 0 : panel));
-  };
+  const auto load_b = [&](size_t v)
+                          HWY_ATTR { return hn::LoadU(d, b + v * kLanes + (v < 2 ? 0 : panel)); };
   const float* ahead = tile.ahead;
   const size_t ahead_lines = column == 0 ? tile.ahead_lines : 0;
   const size_t longest = tile.part ? tile.part : ~size_t{0};
@@ -81,7 +82,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         __builtin_prefetch(ahead, 0, 2);
         if constexpr (kVectors > 2) __builtin_prefetch(ahead + tile.b_panel, 0, 2);
       }
-      if constexpr (kNearSteps<kVectors> > 0)
+      if constexpr (kNearSteps < kVectors >> 0)
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r)
           __builtin_prefetch(a + tile.a_chunk + static_cast<ptrdiff_t>(r) * row_stride);
@@ -109,7 +110,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         b += b_stride;
       }
       for (; i < count; ++i, b += b_stride) {
-        if constexpr (kNearSteps<kVectors> > 0)
+        if constexpr (kNearSteps < kVectors >> 0)
 #pragma GCC unroll 4
           for (size_t v = 0; v < kVectors * kLanes / kChunk; ++v)
             __builtin_prefetch(b + kNearSteps<kVectors> * b_stride + v * kChunk +
@@ -296,9 +297,9 @@ void run_tile(const Tile& tile) {
   HWY_ALIGN float parts[kMostAside * kTileRows * kStripColumns];
   static_assert(kWideRows * kWideColumns <= kTileRows * kStripColumns);
   const size_t columns = (tile.columns + kChunk - 1) / kChunk * kChunk;
-  const Strip strip{!tile.paused && tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e),
-                    clip_range(e), tile.paused ? tile.paused : sums, columns,
-                    tile.parts ? tile.parts : parts};
+  const Strip strip{
+      !tile.paused && tile.c_column == 1 && tile.columns % kChunk == 0 && is_direct(e),
+      clip_range(e), tile.paused ? tile.paused : sums, columns, tile.parts ? tile.parts : parts};
   const size_t stride_kind = tile.a_row == 16 ? 0 : tile.a_row == 32 ? 1 : 2;
   const bool wide = columns > kPanelColumns;
   if constexpr (kWideRows > 0) {

@@ -34,8 +34,8 @@ struct Tile {
   size_t part = 0;
   // Sums that parts are added to in turn, 1 or kMostAside: that of many parts is long, too.
   size_t aside = 1;
-  // What sums begin with, or null: a value a column, up to a multiple of 16, and a row of them every
-  // start_row floats; 0: the same for all rows.
+  // What sums begin with, or null: a value a column, up to a multiple of 16, and a row of them
+  // every start_row floats; 0: the same for all rows.
   const float* start = nullptr;
   ptrdiff_t start_row = 0;
   // Where sums are left as they are, [rows][columns, up to a multiple of 16], for another tile to

@@ -83,8 +83,8 @@ void int8_strip(const UnitTile& tile, const Spread& spread, size_t column) {
     const auto b_high = hn::PromoteTo(d16, hn::LoadU(d8, b + 2 * kLanes));
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
-      auto as = hn::BitCast(
-          d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread.rows[r][u])));
+      auto as =
+          hn::BitCast(d16, hn::Set(d64, static_cast<hn::TFromD<decltype(d64)>>(spread.rows[r][u])));
       in_turn(as);
       low[r] = hn::ReorderWidenMulAccumulate(d32, as, b_low, low[r], low1[r]);
       high[r] = hn::ReorderWidenMulAccumulate(d32, as, b_high, high[r], high1[r]);

@@ -544,8 +544,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                  .c = products +
                       (row * rows * outs + column / kChannelBlock) * count * kChannelBlock,
                  .c_element = outs * count * kChannelBlock,
-                 .ahead = next + (column % kPanelColumns / kChannelBlock *
-                                      (last_row - first_row) +
+                 .ahead = next + (column % kPanelColumns / kChannelBlock * (last_row - first_row) +
                                   row - first_row) *
                                      lines * ins * kChunk,
                  .ahead_lines = lines});
