@@ -232,9 +232,9 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
         tile.c = g.c + tile.offset;
         tile.c_row = static_cast<ptrdiff_t>(g.ldc);
         if (g.epilogue.residual) {
-          const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-          tile.residual = g.epilogue.residual + row * stride + column;
-          tile.residual_row = static_cast<ptrdiff_t>(stride);
+          const size_t apart = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
+          tile.residual = g.epilogue.residual + row * apart + column;
+          tile.residual_row = static_cast<ptrdiff_t>(apart);
         }
         tile.epilogue = &g.epilogue;
         tile.row = row;

@@ -31,17 +31,17 @@ constexpr size_t kWideRows = HWY_MAX_BYTES == 64 ? kWideTileRows : 0;
 // chunk; 0: never. A strip of 16 columns reads every second line of a panel, and a wide one two
 // panels: what CPUs bring near by themselves comes late, from a cache that a busy hyperthread
 // shares most of all.
-template <size_t kVectors>
-constexpr size_t kNearSteps = kLanes == 8    ? 16
-                              : kVectors > 2 ? 8
-                                             : 0;
+constexpr size_t near_steps(size_t vectors) {
+  if (kLanes == 8) return 16;
+  return vectors > 2 ? 8 : 0;
+}
 
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
   bool direct;
   ClipRange clip;  // of the direct path
   float* sums;     // [rows][width], when not direct
-  size_t width;    // 16 or 32
+  size_t width;    // 16, 32 or 64
   float* parts;    // sums of the parts that are finished: tile.aside times those of a strip, or,
                    // where the tile has a place for them, of all strips
 };
@@ -53,6 +53,7 @@ template <size_t kRows, size_t kVectors, ptrdiff_t kRowStride>
 void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const D d;
   const ptrdiff_t row_stride = kRowStride ? kRowStride : tile.a_row;
+  constexpr size_t kNear = near_steps(kVectors);
   V sums[kRows][kVectors];
   const float* start = tile.start ? tile.start + column : kZeros;
 #pragma GCC unroll 16
@@ -82,7 +83,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         __builtin_prefetch(ahead, 0, 2);
         if constexpr (kVectors > 2) __builtin_prefetch(ahead + tile.b_panel, 0, 2);
       }
-      if constexpr (kNearSteps < kVectors >> 0)
+      if constexpr (kNear > 0)
 #pragma GCC unroll 16
         for (size_t r = 0; r < kRows; ++r)
           __builtin_prefetch(a + tile.a_chunk + static_cast<ptrdiff_t>(r) * row_stride);
@@ -110,11 +111,10 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         b += b_stride;
       }
       for (; i < count; ++i, b += b_stride) {
-        if constexpr (kNearSteps < kVectors >> 0)
+        if constexpr (kNear > 0)
 #pragma GCC unroll 4
           for (size_t v = 0; v < kVectors * kLanes / kChunk; ++v)
-            __builtin_prefetch(b + kNearSteps<kVectors> * b_stride + v * kChunk +
-                               (v < 2 ? 0 : panel));
+            __builtin_prefetch(b + kNear * b_stride + v * kChunk + (v < 2 ? 0 : panel));
         V bs[kVectors];
 #pragma GCC unroll 4
         for (size_t v = 0; v < kVectors; ++v) bs[v] = load_b(v);
