@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <set>
 
-#include "compiler/compile.h"
+#include "compiler/in_double.h"
 #include "graph/infer.h"
 #include "onnx/model.h"
 #include "support/aligned.h"
@@ -16,44 +15,6 @@ namespace {
 
 using kernels::Tensor;
 using kernels::Value;
-
-Result<Tensor> widened(const Tensor& tensor) {
-  HOLOGRAM_TRY(Tensor wide, Tensor::allocate(DType::f64, tensor.dims));
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    float value;
-    std::memcpy(&value, tensor.data + i * 4, 4);  // constants of a model may lie unaligned
-    wide.as<double>()[i] = static_cast<double>(value);
-  }
-  return wide;
-}
-
-Status widen(graph::Graph& graph) {
-  std::set<graph::ValueId> narrow;  // of Resize, the standard wants f32 whatever the image is
-  for (const graph::Node& node : graph.nodes)
-    if (node.op == "Resize") narrow.insert({node.input(1), node.input(2)});
-  for (graph::ValueId id = 0; id < graph.value_count(); ++id) {
-    if (narrow.contains(id)) continue;
-    graph::ValueInfo& info = graph.value(id);
-    if (info.type.is_tensor() && info.type.dtype == DType::f32) info.type.dtype = DType::f64;
-    if (info.constant && info.constant->dtype == DType::f32) {
-      HOLOGRAM_TRY(info.constant, widened(*info.constant));
-    }
-  }
-  for (graph::Node& node : graph.nodes) {
-    if (node.op == "Cast" && node.attributes.integer("to") == static_cast<int64_t>(DType::f32))
-      node.attributes.set("to", static_cast<int64_t>(DType::f64));
-    std::vector<graph::Attribute> wide;
-    for (const graph::Attribute& attribute : node.attributes)
-      if (attribute.kind == graph::Attribute::Kind::tensor &&
-          attribute.tensor.dtype == DType::f32) {
-        wide.push_back(attribute);
-        HOLOGRAM_TRY(wide.back().tensor, widened(attribute.tensor));
-      }
-    for (graph::Attribute& attribute : wide) node.attributes.put(std::move(attribute));
-    for (graph::Subgraph& sub : node.subgraphs) HOLOGRAM_CHECK(widen(*sub.graph));
-  }
-  return {};
-}
 
 // Every f64 that a node makes passes through f32.
 Status round_results(graph::Graph& graph) {
@@ -111,7 +72,7 @@ Result<std::vector<Value>> run_in_double(const std::filesystem::path& model,
                                          const std::vector<peers::PeerTensor>& inputs,
                                          bool rounded) {
   HOLOGRAM_TRY(graph::Graph graph, onnx::read_model(model));
-  HOLOGRAM_CHECK(widen(graph));
+  HOLOGRAM_CHECK(compiler::widen_to_f64(graph));
   if (rounded) HOLOGRAM_CHECK(round_results(graph));
   HOLOGRAM_TRY(const auto bytes, compiler::compile(std::move(graph), {.optimise = false}));
   HOLOGRAM_TRY(AlignedBytes block, AlignedBytes::allocate(bytes.size()));
@@ -126,9 +87,7 @@ Result<std::vector<Value>> run_in_double(const std::filesystem::path& model,
                                     [&](const auto& t) { return t.name == port.name; });
     if (found == inputs.end()) return fail(ErrorCode::not_found, "no input '{}'", port.name);
     Value& value = values[static_cast<size_t>(found - inputs.begin())];
-    if (value.tensor.dtype == DType::f32) {
-      HOLOGRAM_TRY(value.tensor, widened(value.tensor));
-    }
+    HOLOGRAM_TRY(value.tensor, compiler::widened(value.tensor));
     ordered.push_back(value);
   }
   return session.run(ordered);

@@ -219,9 +219,12 @@ Accuracy accuracy_of(const std::vector<std::vector<Value>>& exact,
   double low = HUGE_VAL, high = -HUGE_VAL, squares = 0, power = 0, count = 0;
   for (size_t s = 0; s < exact.size(); ++s) {
     const kernels::Tensor &x = exact[s][output].tensor, &y = given[s][output].tensor;
-    if (x.dtype != DType::f32 || y.dtype != DType::f32 || x.count() != y.count()) continue;
+    const bool wide = x.dtype == DType::f64;
+    if ((!wide && x.dtype != DType::f32) || y.dtype != DType::f32 || x.count() != y.count())
+      continue;
     for (int64_t i = 0; i < x.count(); ++i) {
-      const double e = x.as<float>()[i], d = y.as<float>()[i] - e;
+      const double e = wide ? x.as<double>()[i] : double{x.as<float>()[i]};
+      const double d = y.as<float>()[i] - e;
       low = std::min(low, e), high = std::max(high, e);
       a.largest = std::max(a.largest, std::abs(d));
       squares += d * d, power += e * e, count += 1;

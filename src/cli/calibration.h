@@ -40,7 +40,7 @@ Result<Measured> measure_ranges(const std::filesystem::path& model,
                                 const std::filesystem::path& folder, RangeMethod method,
                                 std::vector<Sample>& samples);
 
-// How far the values of one output are off, over all samples.
+// How far the values of one output are off, over all samples; the exact ones are f32 or f64.
 struct Accuracy {
   double largest = 0, rms = 0, range = 0;  // differences, and the range of the exact values
   double decibels = 0;                     // of the exact values' power over the differences'

@@ -9,8 +9,9 @@
 namespace hologram::cli {
 
 // The archive whose results on the samples of `folder` (see read_samples) are within what the
-// precision promises, two thirds of it (`fast`) or three quarters (`bf16`) from those in f32. Says
-// on standard error what was widened. An error where even all products widened are not enough.
+// precision promises, two thirds of it (`fast`) or three quarters (`bf16`) from those in f32, and
+// three quarters of f32 from those in f64. Says on standard error what was widened. An error where
+// even all of it widened is more than promised.
 Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& model,
                                                const compiler::CompileOptions& options,
                                                const std::filesystem::path& folder);

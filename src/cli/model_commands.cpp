@@ -238,7 +238,8 @@ void add_model_commands(Commands& commands) {
       "(weights of products in 4 bits)");
   command->add_option("--check", compiling->check,
                       "A folder of inputs as quantize takes them: of fast and bf16, each product "
-                      "takes the fastest form while errors stay within 1e-4 and 2e-2");
+                      "takes the fastest form while errors stay within 1e-4 and 2e-2; of f32, "
+                      "convolutions sum in f64 where it is off by more than 1e-5 from f64");
   command->add_option("--weights", compiling->weights,
                       "SCHEME:FRAGMENTS[,any], such as refine:8: store the weights so that any "
                       "fraction of their bytes works (run --quality)");

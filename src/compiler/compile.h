@@ -23,8 +23,8 @@ struct CompileOptions {
   // Shapes for inputs by name, in place of the model's own: --shape x=1,3,224,224.
   std::map<std::string, Shape, std::less<>> shapes;
   Precision precision = Precision::f32;
-  // Of `fast` and `bf16`: by how many grades the products that can be narrow, in their order, are
-  // wider (see choose_precision); not those beyond its end. compile_within finds them.
+  // By how many grades the products that can be narrow, in their order, are wider (see
+  // choose_precision); not those beyond its end. compile_within finds them.
   std::vector<uint8_t> widened = {};
   // Errors are measured, as compile_within does: products may be as narrow as often is enough.
   bool measured = false;

@@ -38,10 +38,19 @@ class Search {
   }
 
   Result<Within> run() {
+    const bool is_f32 = options_.precision == Precision::f32;
+    if (is_f32) {
+      HOLOGRAM_TRY(Attempt plain, compiled({}));
+      HOLOGRAM_TRY(const bool is_enough, trial_.accepts(plain.archive));
+      if (is_enough) return finish(std::move(plain), false);
+    }
     HOLOGRAM_TRY(Attempt narrowest, attempt({}));
     products_ = narrowest.report.narrow_steps;
     widest_ = widest_grade(options_.precision);
-    if (products_ == 0 || widest_ == 0) return finish(std::move(narrowest), false);
+    // Of f32 that is near enough after all a single input had bad luck: sums of f64 would draw
+    // again.
+    if (products_ == 0 || widest_ == 0 || (is_f32 && is_good(narrowest)))
+      return finish(std::move(narrowest), false);
     narrowest.grades.assign(products_, 0);
     uniform_.push_back(std::move(narrowest));
     size_t good = is_good(uniform_[0]) ? 0 : widest_;
@@ -52,6 +61,7 @@ class Search {
       if (good == widest_ && is_good(uniform_.back())) good = grade;
     }
     HOLOGRAM_CHECK(attempt_uniform(widest_));
+    if (is_f32 && !is_good(uniform_.back())) return finish(std::move(uniform_[0]), false);
     HOLOGRAM_CHECK(measure_times());
     HOLOGRAM_TRY(Attempt found, widen_some(good));
     return fastest(std::move(found));
@@ -60,12 +70,17 @@ class Search {
  private:
   bool is_good(const Attempt& tried) const { return tried.error <= limit_; }  // NaN is not
 
-  Result<Attempt> attempt(std::vector<uint8_t> grades) {
+  Result<Attempt> compiled(std::vector<uint8_t> grades) {
     ++attempts_;
     Attempt tried{.grades = std::move(grades)};
     options_.widened = tried.grades;
     options_.report = &tried.report;
     HOLOGRAM_TRY(tried.archive, compile_onnx(model_, options_));
+    return tried;
+  }
+
+  Result<Attempt> attempt(std::vector<uint8_t> grades) {
+    HOLOGRAM_TRY(Attempt tried, compiled(std::move(grades)));
     HOLOGRAM_TRY(tried.error, trial_.error_of(tried.archive));
     return tried;
   }
@@ -116,14 +131,41 @@ class Search {
     return {};
   }
 
+  static void set(std::vector<uint8_t>& grades, const ProductGroup& group, size_t grade) {
+    for (const size_t p : group.products) grades[p] = static_cast<uint8_t>(grade);
+  }
+
+  // From the fastest choice on, that by limits in small steps, the first that is near enough and
+  // accepted; f32 as it is where none is.
+  Result<Attempt> fastest_accepted(std::span<const ProductGroup> groups, double base) {
+    constexpr double kLoosest = 1.25, kStep = 0.97;
+    constexpr int kMostTurns = 64;
+    std::vector<uint8_t> last;
+    double guess = kLoosest * limit_;
+    for (int turn = 0; turn < kMostTurns; ++turn, guess *= kStep) {
+      std::vector<uint8_t> grades(products_, 1);
+      const double left = guess * guess - base * base;
+      const std::vector<uint8_t> chosen = cheapest_grades(groups, std::sqrt(std::max(left, 0.0)));
+      for (size_t g = 0; g < groups.size(); ++g) set(grades, groups[g], chosen[g]);
+      if (grades != last) {
+        last = grades;
+        HOLOGRAM_TRY(Attempt tried, attempt(std::move(grades)));
+        bool good = is_good(tried);
+        if (good) {
+          HOLOGRAM_TRY(good, trial_.accepts(tried.archive));
+        }
+        if (good) return tried;
+      }
+      if (left <= 0) break;
+    }
+    return uniform_[0];
+  }
+
   // `good`: the first uniform attempt whose error is small enough.
   Result<Attempt> widen_some(size_t good) {
     if (good == 0) return choose_by_time(uniform_[0]);
     std::vector<ProductGroup> groups = group_products(uniform_[0].report.kinds, kGroups);
     const double base = is_good(uniform_[good]) ? uniform_[good].error : 0;
-    const auto set = [](std::vector<uint8_t>& grades, const ProductGroup& group, size_t grade) {
-      for (const size_t p : group.products) grades[p] = static_cast<uint8_t>(grade);
-    };
     for (ProductGroup& group : groups) {
       for (size_t grade = 0; grade <= good; ++grade) {
         double time = 0;
@@ -141,6 +183,7 @@ class Search {
         group.error.push_back(error);
       }
     }
+    if (options_.precision == Precision::f32) return fastest_accepted(groups, base);
     // Errors add up to more or less than by their squares: the limit for these is searched as well.
     Attempt found = uniform_[good];
     double below = 0, above = HUGE_VAL, guess = limit_;
@@ -211,7 +254,8 @@ class Search {
 
   // What was found, or f32 where that is faster.
   Result<Within> fastest(Attempt found) {
-    if (!is_good(found)) return finish(std::move(found), false);
+    if (options_.precision == Precision::f32 || !is_good(found))
+      return finish(std::move(found), false);
     options_.precision = Precision::f32;
     HOLOGRAM_TRY(Attempt plain, attempt({}));
     bool is_plain = found.report.narrow_steps == 0;
@@ -246,11 +290,23 @@ class Search {
 }  // namespace
 
 double promised_error(Precision precision) {
-  return precision == Precision::fast ? 1e-4 : precision == Precision::bf16 ? 2e-2 : 0.0;
+  switch (precision) {
+    case Precision::f32:
+      return 1e-5;
+    case Precision::fast:
+      return 1e-4;
+    case Precision::bf16:
+      return 2e-2;
+    default:
+      return 0;
+  }
 }
 
 double aimed_error(Precision precision) {
-  return (precision == Precision::fast ? 2.0 / 3 : 0.75) * promised_error(precision);
+  const double part = precision == Precision::f32    ? 0.85
+                      : precision == Precision::fast ? 2.0 / 3
+                                                     : 0.75;
+  return part * promised_error(precision);
 }
 
 Result<Within> compile_within(const std::filesystem::path& model, CompileOptions options,

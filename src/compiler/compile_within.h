@@ -1,6 +1,7 @@
 // Compiles a model so that its results are as near to f32 as its precision promises.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -11,21 +12,39 @@
 
 namespace hologram::compiler {
 
-// The largest error of results, of their range, that a precision may make: 1e-4 in `fast`, 2e-2 in
-// `bf16`; 0 where nothing is promised.
+// The largest error of results, of their range, that a precision may make: 1e-5 in `f32`, 1e-4 in
+// `fast`, 2e-2 in `bf16`; 0 where nothing is promised.
 double promised_error(Precision precision);
 // What of that to use up on the inputs at hand, as others may do worse: three quarters; of `fast`,
-// where f32 itself is off by a good part of the rest, two thirds.
+// where f32 itself is off by a good part of the rest, two thirds; of f32, where results that are
+// rounded once take most of it, 0.85.
 double aimed_error(Precision precision);
+
+// The largest error of results is a draw of a lottery where a network enlarges every rounding: too
+// rough to tell what a step adds. This is the mean of those of several inputs, as their root mean
+// square tells it, which is steadier and was so many times smaller of the first archive asked for.
+class SteadyError {
+ public:
+  double largest(double mean_of_largest, double rms) {
+    if (times_ == 0 && rms > 0) times_ = mean_of_largest / rms;
+    return times_ * rms;
+  }
+
+ private:
+  double times_ = 0;
+};
 
 // What an archive does with inputs of the caller's.
 struct Trial {
   using Archive = std::vector<std::byte>;
   using Times = std::map<std::string, double>;  // of steps by name
-  // The largest difference of results from those in f32, of their range.
+  // The largest difference of results from those in f32, of f32 from those in f64, of their range.
   FunctionRef<Result<double>(const Archive&)> error_of;
   // What the steps of each archive take, measured in turns.
   FunctionRef<Result<std::vector<Times>>(std::span<const Archive>)> times_of;
+  // Of f32, and null for others: whether results are near enough on the inputs that count. error_of
+  // may be a SteadyError then. An archive that is plain f32 is asked for first, and taken.
+  std::function<Result<bool>(const Archive&)> accepts = nullptr;
 };
 
 struct Within {
@@ -40,6 +59,9 @@ struct Within {
 // others are compared with. Of some 16 groups, neighbours of one kind, it is measured what each
 // saves and what it adds to the error where it is narrower; and of each product, whether a wider
 // grade is as fast. Where that is not faster than f32 (models of small steps) it is f32 after all.
+//
+// Of f32 itself convolutions are the products, and wider ones sum in f64. Where that is not near
+// enough either, none does.
 //
 // error_of is asked some 60 times at most. options.report, where not null, is of the archive that
 // is returned.

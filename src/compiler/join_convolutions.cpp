@@ -22,8 +22,8 @@ bool is_packed_conv(const Node& node) {
   return node.domain == "hologram" && node.op == "Conv" && a.integer("packed") != 0 &&
          a.integer("blocked_input") != 0 && a.integer("blocked_output") != 0 &&
          a.integer("algorithm") == 0 && a.integer("digits") == 0 && a.integer("mirrored") == 0 &&
-         a.integer("half") == 0 && !a.has("points_shape") && node.input(3) == kNoValue &&
-         a.integers("weight_shape").size() == 4;
+         a.integer("half") == 0 && a.integer("exact") == 0 && !a.has("points_shape") &&
+         node.input(3) == kNoValue && a.integers("weight_shape").size() == 4;
 }
 
 bool is_depthwise(const Node& node) {

@@ -244,6 +244,7 @@ class Packer {
                                  integer("parts"),
                                  integer("half"),
                                  integer("mirrored"),
+                                 integer("exact"),
                                  integer("digits")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
@@ -361,7 +362,10 @@ class Packer {
     }
     HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_weight_bytes(conv, layout)));
     dense::pack_conv_weights(conv, layout, weights.as<float>(), packed.as<float>());
-    return packed;
+    if (node.attributes.integer("exact") == 0) return packed;
+    HOLOGRAM_TRY(Tensor wide, allocate(2 * packed.bytes(), DType::u8));
+    std::copy_n(packed.as<float>(), packed.count(), reinterpret_cast<double*>(wide.data));
+    return wide;
   }
 
   // The matrix of an f32 product, packed.

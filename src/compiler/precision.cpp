@@ -11,6 +11,7 @@
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "compiler/exact_sums.h"
 #include "compiler/recurrent_weights.h"
 #include "compiler/signal_filters.h"
 #include "compiler/weight_codes.h"
@@ -287,19 +288,32 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
 }  // namespace
 
 uint8_t widest_grade(Precision precision) {
-  return precision == Precision::fast ? 2 : precision == Precision::bf16 ? 4 : 0;
+  switch (precision) {
+    case Precision::f32:
+      return 1;
+    case Precision::fast:
+      return 2;
+    case Precision::bf16:
+      return 4;
+    default:
+      return 0;
+  }
 }
 
 Result<PrecisionChoice> choose_precision(Graph& graph, Precision precision,
                                          const std::vector<uint8_t>& widened, bool measured) {
   if (precision == Precision::int8 || precision == Precision::int4)
     return use_weight_codes(graph, precision);
+  if (precision == Precision::f32 && measured) return choose_exact_sums(graph, widened);
   size_t step = 0;
   return choose_parts(graph, {precision, widened, measured}, step);
 }
 
 std::string describe(const PrecisionChoice& choice, Precision precision) {
-  if (precision == Precision::f32) return {};
+  if (precision == Precision::f32)
+    return choice.widened == 0 ? ""
+                               : fmt::format("f32: {} convolutions by sums of f64, {} of f32",
+                                             choice.widened, choice.narrow - choice.widened);
   if (precision == Precision::int8 || precision == Precision::int4) {
     const bool four = precision == Precision::int4;
     return fmt::format("{}: {} steps by weights of {} bits{}, {} in f32", four ? "int4" : "int8",

@@ -46,7 +46,9 @@ Result<Precision> parse_precision(std::string_view name);
 // `fast`: digits (two parts where it has none or nothing is measured), two parts, f32; in `bf16`
 // 8-bit integers (one part likewise), one part, digits, two parts (f32 where they would not pay),
 // f32. Of few rows weights of 16 bits are in the place of one part and digits, then f32.
-uint8_t widest_grade(Precision precision);  // f32; 0 where there is one grade
+//
+// Where errors of `f32` are measured a grade wider is sums of f64 (exact_sums.h).
+uint8_t widest_grade(Precision precision);  // 0 where there is one grade
 struct PrecisionChoice {
   size_t narrow = 0,
          wide = 0;  // steps that got `parts`, `digits` or `bits`, and others that multiply in f32

@@ -37,7 +37,7 @@ struct CompileReport {
   std::vector<std::string> kinds;  // of each: steps of one kind are likely to err alike
   // Of nodes by name: which of those that could be narrower, in their order, it is or follows.
   std::map<std::string, size_t> product_of;
-  std::string precision_note;  // what was asked for and why the others stayed; empty for f32
+  std::string precision_note;  // what was asked for and why the others stayed; empty for plain f32
   std::string code_note;  // the levels of native code and whose key signed it, or why none is there
 
   // Reads off a graph what dense operators (graph/ops/dense.cpp) have taken in.

@@ -66,3 +66,23 @@ np.savez(f"{folder}/rows/0.npz", x=random.standard_normal((8, 64)).astype(np.flo
 with open(f"{folder}/pb/0/input_0.pb", "wb") as f:
     f.write(numpy_helper.from_array(x, "x").SerializeToString())
 np.save(f"{folder}/x.npy", x)
+
+# A convolution whose large terms cancel: sums of f32 lose what is left. The other one is harmless.
+half = random.standard_normal((32, 64, 1, 1)) * 300
+rough = np.concatenate([half, random.standard_normal(half.shape) - half], 1)
+delicate = [numpy_helper.from_array(w.astype(np.float32), n) for n, w in
+            (("rough", rough), ("bias", random.standard_normal(32)), ("plain", random.standard_normal((16, 32, 3, 3)) / 17))]
+graph = helper.make_graph([node("Conv", ["x", "rough", "bias"], ["a"]), node("Relu", ["a"], ["b"]),
+                           node("Conv", ["b", "plain"], ["y"], strides=[2, 2])],
+                          "delicate", [value("x", [1, 128, 9, 9])], [value("y", [1, 16, 4, 4])], delicate)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), f"{folder}/delicate.onnx")
+os.makedirs(f"{folder}/pairs")
+for i in range(3):
+    x = random.standard_normal((1, 64, 9, 9)).astype(np.float32)
+    x = np.concatenate([x, x], 1)
+    np.savez(f"{folder}/pairs/{i}.npz", x=x)
+    a, b, c = (numpy_helper.to_array(w).astype(np.float64) for w in delicate)
+    image = np.maximum(np.einsum("oc,nchw->nohw", a[:, :, 0, 0], x.astype(np.float64)) + b[:, None, None], 0)
+    y = sum(np.einsum("oc,nchw->nohw", c[:, :, i, j], image[:, :, i:i + 7:2, j:j + 7:2]) for i in range(3) for j in range(3))
+np.save(f"{folder}/pair.npy", x)
+np.save(f"{folder}/pair_y.npy", y.astype(np.float32))

@@ -44,17 +44,22 @@ class Quantize : public testing::Test {
     EXPECT_THAT(call(arguments), AllOf(HasSubstr("error: "), HasSubstr(words))) << arguments;
     EXPECT_EQ(code_, 2) << arguments;
   }
-  std::vector<float> result_of(const std::string& model) {
-    const std::string text = call(fmt::format("run {} -i x=x.npy -o y=y.npy", model));
-    EXPECT_EQ(code_, 0) << text;
-    const auto y = read_npy(folder_ / "y.npy");
+  static std::vector<float> values_of(const std::string& file) {
+    const auto y = read_npy(folder_ / file);
     std::vector<float> values(y->data.size() / sizeof(float));
     std::memcpy(values.data(), y->data.data(), y->data.size());
     return values;
   }
+  std::vector<float> result_of(const std::string& model, const std::string& x = "x.npy") {
+    const std::string text = call(fmt::format("run {} -i x={} -o y=y.npy", model, x));
+    EXPECT_EQ(code_, 0) << text;
+    return values_of("y.npy");
+  }
   // Of the range of the result in f32.
   double error_of(const std::string& quantised, const std::string& model = "network.onnx") {
-    const auto exact = result_of(model), given = result_of(quantised);
+    return error_between(result_of(model), result_of(quantised));
+  }
+  static double error_between(const std::vector<float>& exact, const std::vector<float>& given) {
     EXPECT_EQ(exact.size(), given.size());
     double worst = 0, low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t i = 0; i < std::min(exact.size(), given.size()); ++i) {
@@ -137,9 +142,27 @@ TEST_F(Quantize, ChecksAPrecisionOnSamples) {
   EXPECT_EQ(code_, 0) << close;
   EXPECT_THAT(close, AnyOf(in_f32, AllOf(HasSubstr(" products widened"),
                                          Not(HasSubstr(" 0 products widened")))));
-  expect_refusal("compile network.onnx --check samples",
-                 "--check is for --precision fast and bf16");
+  expect_refusal("compile network.onnx --precision int8 --check samples",
+                 "--check is for --precision f32, fast and bf16");
   expect_refusal("compile network.onnx --precision fast --check empty -o no.holo", "empty");
+}
+
+TEST_F(Quantize, SumsInDoubleWhereF32IsNotNearEnough) {
+  const auto exact = values_of("pair_y.npy");  // by NumPy, in f64
+  call("compile delicate.onnx -o plain.holo");
+  EXPECT_GT(error_between(exact, result_of("plain.holo", "pair.npy")), 1e-5);
+  const std::string text = call("compile delicate.onnx --check pairs -o d.holo --explain");
+  EXPECT_EQ(code_, 0) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("3 samples: off by "),
+                          HasSubstr("from f64, 1 convolutions by sums of f64"),
+                          HasSubstr("precision: f32: 1 convolutions by sums of f64, 1 of f32")));
+  EXPECT_LE(error_between(exact, result_of("d.holo", "pair.npy")), 1e-5);
+
+  EXPECT_THAT(call("compile network.onnx --check samples -o n.holo"),
+              HasSubstr("from f64, by sums of f32"));
+  EXPECT_EQ(result_of("n.holo"), result_of("network.onnx"));
+  expect_refusal("compile close.onnx --check rows -o no.holo",
+                 "more than is promised by sums of f64 as well");
 }
 
 }  // namespace

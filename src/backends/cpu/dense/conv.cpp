@@ -7,6 +7,7 @@
 #include "backends/cpu/dense/conv_pack.h"
 #include "backends/cpu/dense/conv_plan.h"
 #include "backends/cpu/dense/depthwise.h"
+#include "backends/cpu/dense/exact_tile.h"
 #include "backends/cpu/dense/row_tiles.h"
 #include "backends/cpu/dense/tile.h"
 #include "backends/cpu/dense/winograd.h"
@@ -37,9 +38,9 @@ size_t part_chunks(const ConvPlan& plan, size_t terms) {
 }
 
 // Kernel positions of a pass over `columns` outputs; all where there is one.
-size_t pass_taps(const ConvPlan& plan, size_t taps, size_t columns) {
+size_t pass_taps(const ConvPlan& plan, bool exact, size_t taps, size_t columns) {
   const size_t tap_bytes = plan.run * columns * sizeof(float);
-  if (taps * tap_bytes <= kPassBytes) return taps;
+  if (exact || taps * tap_bytes <= kPassBytes) return taps;
   return std::clamp<size_t>(kPassBytes / 2 / tap_bytes, 1, taps);
 }
 
@@ -47,7 +48,7 @@ size_t pass_taps(const ConvPlan& plan, size_t taps, size_t columns) {
 // to a whole block after any of its values, sums between passes and what of them is put aside.
 struct Scratch {
   size_t image, taps, bias, start, sums = 0;
-  explicit Scratch(const ConvPlan& plan)
+  Scratch(const ConvPlan& plan, bool exact)
       : image(plan.in_place ? 0 : plan.shape.groups * plan.group_floats * sizeof(float)),
         taps(align_up(plan.shape.kernel_height * plan.shape.kernel_width * sizeof(ptrdiff_t),
                       kAlignment)),
@@ -58,7 +59,7 @@ struct Scratch {
     size_t most_taps = 0;
     for (size_t p = 0; p < plan.phase_count(); ++p)
       most_taps = std::max(most_taps, plan.phase(p).tap_count);
-    if (pass_taps(plan, most_taps, kWideColumns) < most_taps)
+    if (pass_taps(plan, exact, most_taps, kWideColumns) < most_taps)
       sums = plan.shape.groups * align_up(plan.group_outputs, kPanelColumns) *
              plan.shape.out_height * plan.shape.out_width * sizeof(float);
   }
@@ -99,10 +100,11 @@ class PhaseRun {
         start_(start),
         sums_(sums),
         form_(plan.shape, conv.output_layout, conv.out_plane),
-        weights_(conv.packed_weights + phase_.weight_offset),
+        weights_(conv.packed_weights),
+        exact_weights_(conv.exact_weights),
         taps_(taps),
         rows_(phase_.rows),
-        kernel_(tile_kernel()),
+        kernel_(exact_weights_ ? exact_tile_kernel() : tile_kernel()),
         // A blocked output has whole blocks; the lanes beyond the channels receive what falls out.
         outputs_(conv.output_layout == Layout::blocked ? align_up(plan.group_outputs, kChannelBlock)
                                                        : plan.group_outputs),
@@ -148,11 +150,11 @@ class PhaseRun {
         const size_t stride = job % strides, first = job / strides % blocks * block;
         const size_t past = std::min(first + block, tiles), group = job / strides / blocks;
         // The next weights come from memory while these are multiplied.
-        const size_t lines = !small && past - first > 1 && stride + 1 < strides
+        const size_t lines = !small && !exact_weights_ && past - first > 1 && stride + 1 < strides
                                  ? lines_ahead(kPanelColumns, past - first)
                                  : 0;
         const size_t width = stride < pairs_ ? kWideColumns : kPanelColumns;
-        const size_t taps = pass_taps(plan_, phase_.tap_count, width);
+        const size_t taps = pass_taps(plan_, exact_weights_ != nullptr, phase_.tap_count, width);
         size_t tap = 0;  // where no position meets the output there is a bias at least
         do {
           const size_t past_tap = std::min(tap + taps, phase_.tap_count);
@@ -211,8 +213,12 @@ class PhaseRun {
     tile.aside = phase_.depth > kManyTerms ? kMostAside : 1;
     tile.b_stride =
         std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
-    tile.b = weights_ + group * plan_.group_weights + column * phase_.depth +
-             (skipped_ + pass.tap) * plan_.run * tile.b_stride;
+    const size_t from = phase_.weight_offset + group * plan_.group_weights + column * phase_.depth +
+                        (skipped_ + pass.tap) * plan_.run * tile.b_stride;
+    if (exact_weights_)
+      tile.exact_b = exact_weights_ + from;
+    else
+      tile.b = weights_ + from;
     tile.b_panel = kPanelColumns * phase_.depth;
     tile.rows = columns_.height(t);
     tile.columns = std::min(wide ? kWideColumns : kPanelColumns, outputs_ - column);
@@ -259,6 +265,7 @@ class PhaseRun {
   float* sums_;  // between passes
   OutputForm form_;
   const float* weights_;
+  const double* exact_weights_;  // instead, or null
   const ptrdiff_t* taps_;
   size_t skipped_ = 0;  // taps
   size_t rows_;
@@ -270,7 +277,7 @@ class PhaseRun {
 void run_plan(const ConvPlan& plan, const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   const ConvShape& s = plan.shape;
   if (s.batch * s.out_channels * s.out_height * s.out_width == 0) return;
-  const Scratch parts(plan);
+  const Scratch parts(plan, conv.exact_weights != nullptr);
   float* image = reinterpret_cast<float*>(scratch);
   auto* taps = reinterpret_cast<ptrdiff_t*>(scratch + parts.image);
   auto* bias = reinterpret_cast<float*>(scratch + parts.image + parts.taps);
@@ -333,7 +340,8 @@ size_t conv_scratch_bytes(const Conv& conv) {
   if (conv.shape.algorithm == ConvAlgorithm::ordered) return ordered_conv_scratch_bytes(conv);
   if (conv.shape.algorithm == ConvAlgorithm::winograd) return winograd_scratch_bytes(conv);
   if (is_depthwise(conv.shape)) return depthwise_scratch_bytes(conv);
-  return Scratch(ConvPlan(conv.shape, conv.input_layout, false)).total();
+  return Scratch(ConvPlan(conv.shape, conv.input_layout, false), conv.exact_weights != nullptr)
+      .total();
 }
 
 void conv(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
@@ -354,7 +362,7 @@ void pack_conv_transpose_weights(const ConvShape& shape, const float* weights, f
 }
 
 size_t conv_transpose_scratch_bytes(const Conv& conv) {
-  return Scratch(ConvPlan(conv.shape, Layout::nchw, true)).total();
+  return Scratch(ConvPlan(conv.shape, Layout::nchw, true), false).total();
 }
 
 void conv_transpose(const Conv& conv, std::byte* scratch, ThreadPool& pool) {

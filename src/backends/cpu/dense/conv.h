@@ -74,6 +74,9 @@ struct Conv {
   // the ordered algorithm. An error of a bias is the same for every pixel, and the sums of the
   // layers that follow keep it.
   const float* bias_rest = nullptr;
+  // In the place of packed_weights: the same weights as f64, and sums are f64 (exact_tile.h). Of
+  // the direct algorithm and f32 images; not of transposed convolutions.
+  const double* exact_weights = nullptr;
   // Instead of input and output, each for itself: blocked images of bf16, of depthwise convolutions
   // without a residual.
   const uint16_t* input_bf16 = nullptr;

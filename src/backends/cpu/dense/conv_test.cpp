@@ -53,7 +53,7 @@ struct Trial {
   bool transposed = false;
   Layout in = Layout::nchw, out = Layout::nchw;
   Epilogue epilogue;  // bias and residual pointers are set by result()
-  bool bias = false, residual = false, rest = false;
+  bool bias = false, residual = false, rest = false, exact = false;
   unsigned threads = 2;
 
   // The output in nchw.
@@ -79,6 +79,13 @@ struct Trial {
       pack_conv_transpose_weights(s, w.data(), packed.as<float>().data());
     else
       pack_conv_weights(s, in, w.data(), packed.as<float>().data());
+    const std::span<const float> floats =
+        packed.as<float>().first(transposed ? 0 : packed_conv_weight_bytes(s, in) / sizeof(float));
+    const std::vector<double> wide(floats.begin(), floats.end());
+    if (exact) {
+      conv.packed_weights = nullptr;
+      conv.exact_weights = wide.data();
+    }
     AlignedBytes input = poisoned_scratch(s.batch * channel_blocks(s.in_channels) * kChannelBlock *
                                           in_pixels * sizeof(float));
     if (in == Layout::blocked)
@@ -135,6 +142,13 @@ struct Trial {
       if (residual) v += r[i];
       if (epilogue.activation == Activation::relu) v = std::max(v, 0.0);
       if (epilogue.activation == Activation::silu) v = v / (1 + std::exp(-v));
+      if (exact) {  // rounded once; depthwise adds a residual afterwards
+        const float unit = std::nextafter(std::fabs(got[i]), 1e9f) - std::fabs(got[i]);
+        ASSERT_NEAR(got[i], v, 0.5001 * double{unit} + 1e-14)
+            << s.in_channels << "->" << s.out_channels << " kernel " << s.kernel_height
+            << " groups " << s.groups << " layouts " << int(in) << int(out) << " at " << i;
+        continue;
+      }
       ASSERT_NEAR(got[i], v, 2e-6 + unit * depth)
           << s.in_channels << "->" << s.out_channels << " " << s.in_height << "x" << s.in_width
           << " kernel " << s.kernel_height << " stride " << s.stride_height << " pad " << s.pad_top
@@ -177,6 +191,37 @@ TEST(Conv, PlainShapes) {
           shape(3, 3, 4, 4, 3, 3, 4)}) {
       expect_every_layout(s);
       if (::testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+// Sums of f64 are those of f64 rounded once, bias, what rounding took from it and residual
+// included.
+TEST(Conv, ExactSums) {
+  for_each_level([] {
+    for (const ConvShape& s :
+         {shape(16, 32, 9, 9, 1, 1, 0), shape(40, 33, 5, 7, 1, 1, 0), shape(24, 48, 8, 8, 1, 2, 0),
+          shape(300, 16, 4, 4, 1, 1, 0), shape(3, 40, 21, 23, 3, 2, 1),
+          shape(1, 5, 12, 40, 3, 1, 1), shape(20, 24, 9, 15, 3, 2, 1), shape(96, 70, 8, 8, 5, 1, 2),
+          shape(9, 7, 1, 1, 1, 1, 0), shape(64, 32, 8, 8, 3, 1, 2, 2, 2),
+          shape(24, 24, 9, 31, 3, 1, 1, 1, 24), shape(40, 40, 12, 14, 5, 2, 2, 1, 40),
+          shape(17, 17, 7, 20, 3, 1, 2, 2, 17)}) {
+      for (Layout in : {Layout::nchw, Layout::blocked})
+        for (Layout out : {Layout::nchw, Layout::blocked}) {
+          if (!conv_supported(s, in, out)) continue;
+          for (int kind = 0; kind < 4; ++kind) {
+            Trial run{.s = s,
+                      .in = in,
+                      .out = out,
+                      .bias = kind != 0,
+                      .residual = kind == 3 && s.groups != s.in_channels,
+                      .rest = kind >= 2,
+                      .exact = true};
+            if (kind == 2) run.epilogue.activation = Activation::relu;
+            run.expect_right();
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+        }
     }
   });
 }

@@ -14,6 +14,7 @@
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/finish-inl.h"
 #include "backends/cpu/dense/image_rows.h"
+#include "backends/cpu/dense/wide-inl.h"
 #include "support/aligned.h"
 
 #ifndef HOLOGRAM_DENSE_DEPTHWISE_ONCE_
@@ -24,9 +25,10 @@ struct DepthwiseRow {
   const ConvShape* shape;
   const void* input;  // the block: [height][width][16] of f32 or bf16
   bool input_bf16;
-  const float* weights;  // of the block
-  const float* bias;     // 16 values, or null
-  const float* start;    // what sums begin with: 16 values, or null
+  const float* weights;         // of the block
+  const double* exact_weights;  // instead, or null: sums are f64, bias included
+  const float* bias;            // 16 values, or null
+  const float* start;           // what sums begin with: 16 values, or null
   const Epilogue* epilogue;
   size_t channels;  // of the block that exist
   size_t y;
@@ -226,6 +228,89 @@ WholeRow whole_row_of(const ConvShape& s, size_t first, size_t past) {
   return nullptr;
 }
 
+// In f64: what sums begin with, products and bias are rounded once. `lane` is one of wide::kLanes.
+wide::V begin_wide(const DepthwiseRow& row, size_t lane) {
+  const wide::V start = row.start ? wide::load(row.start + lane) : wide::set(0);
+  const bool bias = row.bias && row.epilogue->alpha == 1.0f;
+  return bias ? wide::add(start, wide::load(row.bias + lane)) : start;
+}
+template <size_t kCount>
+HWY_INLINE void store_wide(const wide::V (&sums)[kCount], const ClipRange& clip, float* output) {
+#pragma GCC unroll 8
+  for (size_t p = 0; p < kCount; ++p)
+    wide::store_rounded(sums[p], clip.clips, clip.low, clip.high, output + p * kChannelBlock);
+}
+
+void any_exact_pixel(const DepthwiseRow& row, const KernelRows& rows, const ClipRange& clip,
+                     size_t lane, size_t x, float* output) {
+  const ConvShape& s = *row.shape;
+  wide::V sum[1] = {begin_wide(row, lane)};
+  const auto* input = static_cast<const float*>(row.input) + lane;
+  for (size_t ky = rows.first; ky < rows.end; ++ky) {
+    const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
+    for (size_t kx = 0; kx < s.kernel_width; ++kx) {
+      const size_t at = x * s.stride_width + kx * s.dilation_width;  // from the margin's edge
+      if (at < s.pad_left || at >= s.pad_left + s.in_width) continue;
+      const double* weight = row.exact_weights + (ky * s.kernel_width + kx) * kChannelBlock + lane;
+      sum[0] = wide::mul_add(wide::load(weight),
+                             wide::load(input + (y * s.in_width + at - s.pad_left) * kChannelBlock),
+                             sum[0]);
+    }
+  }
+  store_wide(sum, clip, output);
+}
+
+// kCount pixels whose kernels lie inside the row.
+template <size_t kWidth, size_t kStride, size_t kCount>
+void exact_pixels(const DepthwiseRow& row, const KernelRows& rows, const ClipRange& clip,
+                  size_t lane, size_t x, float* output) {
+  const ConvShape& s = *row.shape;
+  const wide::V start = begin_wide(row, lane);
+  wide::V sums[kCount];
+#pragma GCC unroll 8
+  for (size_t p = 0; p < kCount; ++p) sums[p] = start;
+  for (size_t ky = rows.first; ky < rows.end; ++ky) {
+    const size_t y = static_cast<size_t>(rows.y) + (ky - rows.first) * s.dilation_height;
+    const float* in = static_cast<const float*>(row.input) +
+                      (y * s.in_width + x * kStride - s.pad_left) * kChannelBlock + lane;
+    const double* from = row.exact_weights + ky * kWidth * kChannelBlock + lane;
+    wide::V weights[kWidth];
+#pragma GCC unroll 8
+    for (size_t kx = 0; kx < kWidth; ++kx) weights[kx] = wide::load(from + kx * kChannelBlock);
+#pragma GCC unroll 32
+    for (size_t i = 0; i < (kCount - 1) * kStride + kWidth; ++i) {
+      const wide::V value = wide::load(in + i * kChannelBlock);
+#pragma GCC unroll 8
+      for (size_t kx = 0; kx < kWidth; ++kx)
+        if (i >= kx && (i - kx) % kStride == 0 && (i - kx) / kStride < kCount)
+          sums[(i - kx) / kStride] = wide::mul_add(weights[kx], value, sums[(i - kx) / kStride]);
+    }
+  }
+  store_wide(sums, clip, output);
+}
+
+// run_pixels of those.
+template <size_t kWidth, size_t kStride>
+void run_exact_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
+                      size_t past, float* output) {
+  constexpr size_t kGroup = HWY_MAX_BYTES == 64 ? 8 : 4;
+  const ConvShape& s = *row.shape;
+  ClipRange clip = clip_range(*row.epilogue);
+  clip.clips &= direct;
+  for (size_t lane = 0; lane < kChannelBlock; lane += wide::kLanes)
+    for (size_t x = first; x < past;) {
+      float* to = output + (x - first) * kChannelBlock + lane;
+      if constexpr (kWidth != 0)
+        if (past - x >= kGroup && x * kStride >= s.pad_left &&
+            (x + kGroup - 1) * kStride + kWidth <= s.pad_left + s.in_width) {
+          exact_pixels<kWidth, kStride, kGroup>(row, rows, clip, lane, x, to);
+          x += kGroup;
+          continue;
+        }
+      any_exact_pixel(row, rows, clip, lane, x++, to);
+    }
+}
+
 // Pixels first..past of the row into output[pixel - first][16].
 template <typename T, size_t kWidth, size_t kStride>
 void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, size_t first,
@@ -270,19 +355,27 @@ void run_pixels(const DepthwiseRow& row, const KernelRows& rows, bool direct, si
 
 using PixelFunction = void (*)(const DepthwiseRow&, const KernelRows&, bool, size_t, size_t,
                                float*);
+template <typename T, size_t kWidth, size_t kStride>
+PixelFunction pixel_function_of(bool exact) {
+  // On SSE4 and where vectors are one value, any pixel will do.
+  constexpr bool kSpecial = kLanes > 4;
+  if constexpr (std::is_same_v<T, float>)
+    if (exact) return run_exact_pixels < kSpecial ? kWidth : 0, kSpecial ? kStride : 0 > ;
+  return run_pixels<T, kWidth, kStride>;
+}
 template <typename T>
-PixelFunction pixel_function(const ConvShape& s) {
+PixelFunction pixel_function(const ConvShape& s, bool exact) {
   // Images of bf16 are for CPUs that multiply it, which have wide vectors.
   if constexpr (!std::is_same_v<T, float> && HWY_MAX_BYTES < 64) return run_pixels<T, 0, 0>;
   if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 1)
-    return run_pixels<T, 3, 1>;
+    return pixel_function_of<T, 3, 1>(exact);
   if (s.dilation_width == 1 && s.kernel_width == 3 && s.stride_width == 2)
-    return run_pixels<T, 3, 2>;
+    return pixel_function_of<T, 3, 2>(exact);
   if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 1)
-    return run_pixels<T, 5, 1>;
+    return pixel_function_of<T, 5, 1>(exact);
   if (s.dilation_width == 1 && s.kernel_width == 5 && s.stride_width == 2)
-    return run_pixels<T, 5, 2>;
-  return run_pixels<T, 0, 0>;
+    return pixel_function_of<T, 5, 2>(exact);
+  return pixel_function_of<T, 0, 0>(exact);
 }
 
 // alpha * sum + bias, of an alpha that is not 1.
@@ -336,8 +429,9 @@ void run_row(const DepthwiseRow& row, PixelFunction pixels, const Epilogue& rest
 // `count` rows of one block from `row` on.
 void depthwise_rows(DepthwiseRow row, size_t count) {
   const ConvShape& s = *row.shape;
-  const PixelFunction pixels =
-      row.input_bf16 ? pixel_function<uint16_t>(s) : pixel_function<float>(s);
+  const PixelFunction pixels = row.input_bf16
+                                   ? pixel_function<uint16_t>(s, false)
+                                   : pixel_function<float>(s, row.exact_weights != nullptr);
   Epilogue rest = *row.epilogue;
   const bool direct = is_direct(rest) && !rest.residual;
   rest.alpha = 1.0f;
@@ -414,10 +508,12 @@ void DepthwiseRows::run(size_t sample, size_t block, size_t y, size_t count,
   const size_t channels = blocked ? channel_blocks(s.out_channels) * kChannelBlock : s.out_channels;
   const size_t place = (sample * channels + block * kChannelBlock) * pixels +
                        y * s.out_width * (blocked ? kChannelBlock : 1);
+  const size_t kernels = block * s.kernel_height * s.kernel_width * kChannelBlock;
   run_({.shape = &s,
         .input = input,
         .input_bf16 = conv_.input_bf16 != nullptr,
-        .weights = conv_.packed_weights + block * s.kernel_height * s.kernel_width * kChannelBlock,
+        .weights = conv_.exact_weights ? nullptr : conv_.packed_weights + kernels,
+        .exact_weights = conv_.exact_weights ? conv_.exact_weights + kernels : nullptr,
         .bias = bias_ ? bias_ + block * kChannelBlock : nullptr,
         .start = start_ ? start_ + block * kChannelBlock : nullptr,
         .epilogue = &conv_.epilogue,

@@ -291,6 +291,13 @@ void finish_columns(const Tile& tile, const float* sums, size_t width) {
                 {tile.c, tile.residual, tile.offset, tile.c_row, tile.c_column, tile.c_block});
 }
 
+void finish(const Tile& tile, float* sums, size_t width) {
+  if (tile.c_column == 1)
+    finish_rows(tile, sums, width);
+  else
+    finish_columns(tile, sums, width);
+}
+
 void run_tile(const Tile& tile) {
   const Epilogue& e = *tile.epilogue;
   HWY_ALIGN float sums[(kMaxTileRows + 2) * kPanelColumns];  // finish_columns reads rows by four
@@ -315,14 +322,10 @@ void run_tile(const Tile& tile) {
     }
     kStrips<2>[stride_kind][tile.rows - 1](tile, strip, j);
   }
-  if (strip.direct || tile.paused) return;
-  if (tile.c_column == 1)
-    finish_rows(tile, sums, columns);
-  else
-    finish_columns(tile, sums, columns);
+  if (!strip.direct && !tile.paused) finish(tile, sums, columns);
 }
 
-TileKernel get_tile_kernel() { return {kTileRows, kWideRows, &run_tile, &finish_rows}; }
+TileKernel get_tile_kernel() { return {kTileRows, kWideRows, &run_tile, &finish}; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace hologram::backends::dense

@@ -44,6 +44,7 @@ struct Tile {
   float *paused = nullptr, *parts = nullptr;
   size_t before = 0;
   const float* b = nullptr;
+  const double* exact_b = nullptr;  // in the place of b, of exact tiles (exact_tile.h)
   size_t b_stride = kPanelColumns;
   // Of a wide tile: floats from a panel to the next. Both have 32 columns.
   size_t b_panel = 0;
@@ -74,8 +75,8 @@ struct TileKernel {
   size_t wide_rows;
   void (*run)(const Tile& tile);
   // The epilogue alone: `sums` has tile.rows rows, `width` floats apart, of results that another
-  // kernel computed; width is 16 or 32 and at least tile.columns, and c_column is 1. The sums are
-  // rewritten.
+  // kernel computed; width is 16 or 32 and at least tile.columns. Where c_column is not 1 there is
+  // memory for rows up to a multiple of four. The sums are rewritten.
   void (*finish)(const Tile& tile, float* sums, size_t width);
 };
 

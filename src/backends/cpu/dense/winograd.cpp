@@ -163,50 +163,85 @@ void square_in(const WinogradSquare& s) {
   }
 }
 
+// The pixels of a square of results, of those that the image has.
+struct SquareOut {
+  size_t rows, columns, first;
+  explicit SquareOut(const WinogradSquare& s)
+      : rows(std::min(kOut, s.height - static_cast<size_t>(s.y))),
+        columns(std::min(kOut, s.width - static_cast<size_t>(s.x))),
+        first(static_cast<size_t>(s.y) * s.width + static_cast<size_t>(s.x)) {}
+};
+
+// use(row, column, lane, sum) for each vector of sums.
+template <class Use>
+HWY_INLINE void transform_out(const WinogradSquare& s, const SquareOut& out, const Use& use) {
+  const D d;
+  HWY_ALIGN float half[kOut * kIn * kLanes];
+  for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+    for (size_t j = 0; j < kIn; ++j) {
+      V m[kIn], y[kOut];
+#pragma GCC unroll 6
+      for (size_t i = 0; i < kIn; ++i)
+        m[i] = hn::LoadU(d, s.elements + (i * kIn + j) * s.stride + lane);
+      Transform::output(m, y);
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kOut; ++i) hn::Store(y[i], d, half + (i * kIn + j) * kLanes);
+    }
+    for (size_t i = 0; i < out.rows; ++i) {
+      V m[kIn], y[kOut];
+#pragma GCC unroll 6
+      for (size_t j = 0; j < kIn; ++j) m[j] = hn::Load(d, half + (i * kIn + j) * kLanes);
+      Transform::output(m, y);
+#pragma GCC unroll 4
+      for (size_t j = 0; j < kOut; ++j) {
+        if (j >= out.columns) break;
+        use(i, j, lane, hn::Mul(set(1 / (Transform::kDivisor * Transform::kDivisor)), y[j]));
+      }
+    }
+  }
+}
+
 void square_out(const WinogradSquare& s) {
   const D d;
   const Epilogue& e = *s.epilogue;
-  const size_t rows = std::min(kOut, s.height - static_cast<size_t>(s.y));
-  const size_t columns = std::min(kOut, s.width - static_cast<size_t>(s.x));
-  const size_t first = (static_cast<size_t>(s.y) * s.width + static_cast<size_t>(s.x));
-  HWY_ALIGN float half[kOut * kIn * kLanes];
+  const SquareOut out(s);
+  const auto place = [&](size_t i, size_t j, size_t lane) {
+    return (out.first + i * s.width + j) * kChannelBlock + lane;
+  };
+  if (is_direct(e)) {
+    const ClipRange clip = clip_range(e);
+    return transform_out(s, out, [&](size_t i, size_t j, size_t lane, V y) HWY_ATTR {
+      const size_t at = place(i, j, lane);
+      if (s.bias) y = hn::Add(y, hn::LoadU(d, s.bias + lane));
+      if (s.rest) y = hn::Add(y, hn::LoadU(d, s.rest + lane));
+      if (s.residual) y = hn::Add(y, hn::LoadU(d, s.residual + at));
+      if (clip.clips) y = clamp(d, y, clip.low, clip.high);
+      hn::StoreU(y, d, s.image + at);
+    });
+  }
+  // Others are finished in a loop of their own: a transform for each of them would be a lot of
+  // code.
+  HWY_ALIGN float sums[kOut][kOut][kChannelBlock];
+  transform_out(s, out, [&](size_t i, size_t j, size_t lane, V y) HWY_ATTR {
+    if (s.rest) y = hn::Add(hn::Add(y, hn::LoadU(d, s.bias + lane)), hn::LoadU(d, s.rest + lane));
+    hn::Store(y, d, &sums[i][j][lane]);
+  });
+  const float* bias = s.rest ? nullptr : s.bias;
   with_activation(d, e.activation, e.first, e.second, [&](auto function) HWY_ATTR {
-    for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
-      for (size_t j = 0; j < kIn; ++j) {
-        V m[kIn], y[kOut];
-#pragma GCC unroll 6
-        for (size_t i = 0; i < kIn; ++i)
-          m[i] = hn::LoadU(d, s.elements + (i * kIn + j) * s.stride + lane);
-        Transform::output(m, y);
-#pragma GCC unroll 4
-        for (size_t i = 0; i < kOut; ++i) hn::Store(y[i], d, half + (i * kIn + j) * kLanes);
-      }
-      for (size_t i = 0; i < rows; ++i) {
-        V m[kIn], y[kOut];
-#pragma GCC unroll 6
-        for (size_t j = 0; j < kIn; ++j) m[j] = hn::Load(d, half + (i * kIn + j) * kLanes);
-        Transform::output(m, y);
-#pragma GCC unroll 4
-        for (size_t j = 0; j < kOut; ++j) {
-          if (j >= columns) break;
-          y[j] = hn::Mul(set(1 / (Transform::kDivisor * Transform::kDivisor)), y[j]);
-          const size_t place = (first + i * s.width + j) * kChannelBlock + lane;
-          const float* bias = s.bias ? s.bias + lane : nullptr;
-          if (s.rest) {
-            y[j] = hn::Add(hn::Add(y[j], hn::LoadU(d, bias)), hn::LoadU(d, s.rest + lane));
-            bias = nullptr;
-          }
-          hn::StoreU(finish_vector(d, e, function, y[j], bias, 0.0f,
-                                   s.residual ? s.residual + place : nullptr),
-                     d, s.image + place);
+    for (size_t i = 0; i < out.rows; ++i)
+      for (size_t j = 0; j < out.columns; ++j)
+        for (size_t lane = 0; lane < kChannelBlock; lane += kLanes) {
+          const size_t at = place(i, j, lane);
+          hn::StoreU(finish_vector(d, e, function, hn::Load(d, &sums[i][j][lane]),
+                                   bias ? bias + lane : nullptr, 0.0f,
+                                   s.residual ? s.residual + at : nullptr),
+                     d, s.image + at);
         }
-      }
-    }
   });
   if (!e.program) return;
-  for (size_t i = 0; i < rows; ++i) {
-    const size_t place = (first + i * s.width) * kChannelBlock;
-    e.program(e.program_context, s.image + place, columns * kChannelBlock, s.offset + place);
+  for (size_t i = 0; i < out.rows; ++i) {
+    const size_t at = place(i, 0, 0);
+    e.program(e.program_context, s.image + at, out.columns * kChannelBlock, s.offset + at);
   }
 }
 

@@ -253,8 +253,8 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
 // values and what rounding took from them. `weight_shape` is that of the weights before they were
 // packed; `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as
 // `parts` bf16 values each where that is not 0, as one or two `digits`, or as half the taps where
-// the filters are `mirrored`. Where there is a `points_shape`, the image is what a 1 x 1
-// convolution by `points` makes of X, and this one is depthwise.
+// the filters are `mirrored`, or as f64 where sums are `exact`. Where there is a `points_shape`,
+// the image is what a 1 x 1 convolution by `points` makes of X, and this one is depthwise.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -304,6 +304,11 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  const bool exact = c.integer("exact") != 0;
+  if (exact && (algorithm != 0 || joined || c.integer("packed") == 0 || c.integer("digits") != 0 ||
+                c.integer("parts") != 0 || c.integer("mirrored") != 0 || x.dtype != DType::f32 ||
+                y.dtype != DType::f32 || c.input(1).dtype != DType::u8))
+    return fail(ErrorCode::unsupported, "no such convolution with sums of f64");
   if (joined &&
       (c.integer("digits") != 0 || c.integer("parts") != 0 || c.integer("mirrored") != 0 ||
        c.integer("packed") == 0 || c.input(1).dtype != DType::f32))
@@ -328,7 +333,10 @@ Status fused_conv(KernelContext& c) {
   if (narrow_x && !joined) conv.input_bf16 = x.as<uint16_t>();
   if (narrow_y) conv.output_bf16 = y.as<uint16_t>();
   const size_t bytes = dense::packed_conv_weight_bytes(conv.shape, conv.input_layout);
-  if (c.integer("packed") != 0 && c.input(1).dtype == DType::f16) {
+  if (exact) {
+    HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), 2 * bytes));
+    conv.exact_weights = reinterpret_cast<const double*>(c.input(1).data);
+  } else if (c.integer("packed") != 0 && c.input(1).dtype == DType::f16) {
     if (c.input(1).bytes() * 2 != bytes)
       return fail(ErrorCode::shape_mismatch, "{} bytes of packed f16 weights; {} expected",
                   c.input(1).bytes(), bytes / 2);
