@@ -144,11 +144,12 @@ class PhaseRun {
     const size_t groups = plan_.shape.groups;
     if (groups * strides * ((tiles + block - 1) / block) < wanted)
       block = std::max<size_t>(tiles * strides * groups / wanted, 1);
-    const size_t blocks = (tiles + block - 1) / block;
+    const size_t blocks = (tiles + block - 1) / block;  // of nearly as many tiles each
     const auto body = [&](size_t begin, size_t end) {
       for (size_t job = begin; job < end; ++job) {
-        const size_t stride = job % strides, first = job / strides % blocks * block;
-        const size_t past = std::min(first + block, tiles), group = job / strides / blocks;
+        const size_t stride = job % strides, at = job / strides % blocks;
+        const size_t first = tiles * at / blocks, past = tiles * (at + 1) / blocks;
+        const size_t group = job / strides / blocks;
         // The next weights come from memory while these are multiplied.
         const size_t lines = !small && !exact_weights_ && past - first > 1 && stride + 1 < strides
                                  ? lines_ahead(kPanelColumns, past - first)

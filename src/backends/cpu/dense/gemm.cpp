@@ -178,15 +178,15 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
   const size_t wanted = pool.size() == 1 ? 1 : 4 * pool.size();
   if (divide_up(tiles.tiles, block) * strides.count() < wanted)
     block = std::max<size_t>(tiles.tiles * strides.count() / wanted, 1);
-  const size_t blocks = divide_up(tiles.tiles, block);
+  const size_t blocks = divide_up(tiles.tiles, block);  // of nearly as many tiles each
   static constexpr ptrdiff_t kNoOffset = 0;
 
   const auto run = [&](size_t begin, size_t end, size_t chunk, size_t past_chunk) {
     for (size_t job = begin; job < end; ++job) {
       const size_t stride = job % strides.count(), panel = strides.first(stride);
       const size_t column = panel * kPanelColumns;
-      const size_t first = job / strides.count() * block,
-                   past = std::min(first + block, tiles.tiles);
+      const size_t at = job / strides.count();
+      const size_t first = tiles.tiles * at / blocks, past = tiles.tiles * (at + 1) / blocks;
       const size_t columns =
           std::min(stride < strides.pairs ? kWideColumns : kPanelColumns, g.n - column);
       const size_t width = align_up(columns, kChunk), k = chunk * kChunk;

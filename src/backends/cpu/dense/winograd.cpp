@@ -483,7 +483,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
   const size_t out_pixels = s.out_height * s.out_width * kChannelBlock;
   const size_t panels = panels_of(s), rows = kIn;
   // Whole squares make best use of what they read; parts of them where threads would be idle.
-  const size_t cuts = pool.size() == 1 ? 1 : std::clamp<size_t>(4 * pool.size() / panels, 1, rows);
+  const size_t cuts = pool.size() == 1 ? 1 : std::clamp<size_t>(8 * pool.size() / panels, 1, rows);
   static constexpr ptrdiff_t kNoOffset = 0;
   const Epilogue plain;
   const unsigned threads = squares.count * kElements * ins * outs < 512 ? 1 : 0;
@@ -508,7 +508,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
           in(w);
         }
       };
-      pool.parallel_for(ins * count, 8, take, Schedule::fixed, threads);
+      pool.parallel_for(ins * count, 8, take, Schedule::dynamic, threads);
 
       const RowTiles tiles(count, kernel.rows);
       // Inputs in turn, so that the weights are read from memory once. The next ones, which follow
@@ -618,7 +618,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
           out(w);
         }
       };
-      pool.parallel_for(outs * count, 8, give, Schedule::fixed, threads);
+      pool.parallel_for(outs * count, 8, give, Schedule::dynamic, threads);
     }
   }
 }
