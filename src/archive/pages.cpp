@@ -1,10 +1,10 @@
 #include "archive/pages.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 
 namespace hologram::archive {
@@ -26,44 +26,68 @@ void release_pages(std::span<const std::byte> part) {
   (void)madvise(pages, past - first, MADV_DONTNEED);
 }
 
+void prefer_large_pages(std::span<const std::byte> part, std::span<const std::byte> map) {
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = [](const std::byte* at) { return reinterpret_cast<uintptr_t>(at); };
+  const uintptr_t begin = address(part.data()) / kHugePage * kHugePage;
+  const uintptr_t end =
+      (address(part.data() + part.size()) + kHugePage - 1) / kHugePage * kHugePage;
+  const uintptr_t first = std::max(begin, (address(map.data()) + page - 1) / page * page);
+  const uintptr_t past = std::min(end, address(map.data() + map.size()) / page * page);
+  if (first < past) (void)madvise(reinterpret_cast<void*>(first), past - first, MADV_HUGEPAGE);
+#else
+  (void)part, (void)map;
+#endif
+}
+
+uint64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_minflt);
+}
+
 bool PageRelease::holds(std::span<const std::byte> part) const {
   const std::less_equal<> not_after;
   return not_after(constants_.data(), part.data()) &&
          not_after(part.data() + part.size(), constants_.data() + constants_.size());
 }
 
-void PageRelease::release(std::span<const std::byte> part) {
-  // Of this thread alone: what else the system does meanwhile is no cost of this.
-  const auto microseconds = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
-  };
-  const double start = microseconds();
-  release_pages(part);
-  note(part.size(), microseconds() - start);
-}
-
-void PageRelease::note(size_t bytes, double microseconds) {
-  // Pages of 4 KiB take 15 to 100 us a MiB, huge ones 1 to 7, and as they go they come back. To
-  // tell the CPUs of other threads takes some 20 however much it is.
-  const bool dear = microseconds > 40 + 10 * static_cast<double>(bytes) / (1 << 20);
+void PageRelease::note(size_t bytes, uint64_t faults) {
+  constexpr uint64_t kMany = 4;  // a MiB
+  const bool dear = faults > kMany * bytes >> 20;
   const int seen = dear_.load(std::memory_order_relaxed);
   if (dear || seen > -kOften) dear_.store(seen + (dear ? 1 : -1), std::memory_order_relaxed);
+}
+
+void PageWindow::begin(PageRelease* pages) {
+  pages_ = pages;
+  first_ = past_ = nullptr;
+  released_ = 0;
+  if (pages_) faults_ = page_faults();
+}
+
+void PageWindow::end() {
+  if (pages_ && released_ != 0) pages_->note(released_, page_faults() - faults_);
+}
+
+void PageWindow::release(const std::byte* until) {
+  release_pages({first_, until});
+  released_ += static_cast<size_t>(until - first_);
 }
 
 void PageWindow::pass(std::span<const std::byte> part) {
   if (!pages_->holds(part)) return;
   if (!first_ || part.data() < first_ || part.data() - past_ > kGap) {
     // Less is not worth the call.
-    if (past_ - first_ >= static_cast<ptrdiff_t>(kHugePage)) pages_->release({first_, past_});
+    if (past_ - first_ >= static_cast<ptrdiff_t>(kHugePage)) release(past_);
     first_ = past_ = part.data();
   }
   past_ = std::max(past_, part.data() + part.size());
   if (past_ - first_ < kPiece) return;
   // The huge page that the next constant begins in stays.
   const std::byte* until = past_ - reinterpret_cast<uintptr_t>(past_) % kHugePage;
-  pages_->release({first_, until});
+  release(until);
   first_ = until;
 }
 

@@ -198,6 +198,7 @@ struct Session::Impl {
     run->context.window.begin(model->archive.page_release());
     run->context.unverified = model->archive.is_verified() ? nullptr : &model->archive;
     HOLOGRAM_CHECK(run->frame->run(run->context));
+    run->context.window.end();
     // What no step has read; later calls cost a load.
     HOLOGRAM_CHECK(model->archive.verify(pool()));
     for (size_t i = 0; i < plan.outputs.size(); ++i)
