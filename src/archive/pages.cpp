@@ -26,18 +26,14 @@ void release_pages(std::span<const std::byte> part) {
   (void)madvise(pages, past - first, MADV_DONTNEED);
 }
 
-void prefer_large_pages(std::span<const std::byte> part, std::span<const std::byte> map) {
+void prefer_large_pages(std::span<const std::byte> part) {
 #ifdef MADV_HUGEPAGE
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto address = [](const std::byte* at) { return reinterpret_cast<uintptr_t>(at); };
-  const uintptr_t begin = address(part.data()) / kHugePage * kHugePage;
-  const uintptr_t end =
-      (address(part.data() + part.size()) + kHugePage - 1) / kHugePage * kHugePage;
-  const uintptr_t first = std::max(begin, (address(map.data()) + page - 1) / page * page);
-  const uintptr_t past = std::min(end, address(map.data() + map.size()) / page * page);
+  const auto begin = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const uintptr_t past = (begin + part.size()) / kHugePage * kHugePage;
   if (first < past) (void)madvise(reinterpret_cast<void*>(first), past - first, MADV_HUGEPAGE);
 #else
-  (void)part, (void)map;
+  (void)part;
 #endif
 }
 

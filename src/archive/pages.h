@@ -19,9 +19,10 @@ namespace hologram::archive {
 // there again when next used. Other memory would lose its content.
 void release_pages(std::span<const std::byte> part);
 
-// What of `part`, and of the pieces of 2 MiB that it begins and ends in, is not in the system's
-// memory yet comes in such pieces, where the system can. All of them lie in `map`.
-void prefer_large_pages(std::span<const std::byte> part, std::span<const std::byte> map);
+// Whole pieces of 2 MiB of `part` that are not in the system's memory yet come as such, where the
+// system can. Those that it shares with its neighbours do not: of a table that is looked up all 2
+// MiB would stay in the process.
+void prefer_large_pages(std::span<const std::byte> part);
 
 // Faults of this process so far that needed no reading.
 uint64_t page_faults();

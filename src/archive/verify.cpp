@@ -118,7 +118,7 @@ std::pair<size_t, size_t> Unverified::blocks_of(std::span<const std::byte> bytes
 Status Unverified::verify(std::span<const std::byte> bytes, ThreadPool& threads, Reading reading) {
   if (bytes.empty() || is_passed()) return {};
   if (blocks_.empty()) return verify(threads);
-  if (pages_ && reading != Reading::part) prefer_large_pages(bytes, bytes_);
+  if (pages_ && reading != Reading::part) prefer_large_pages(bytes);
   auto [begin, end] = blocks_of(bytes);
   if (reading == Reading::done)
     for (size_t count = end - begin; count % threads.size() != 0; --count) {
@@ -132,7 +132,7 @@ void Unverified::bring_in(std::span<const std::byte> bytes, ThreadPool& threads)
   if (!mapped_ || blocks_.empty() || is_passed()) return;
   const auto [begin, end] = blocks_of(bytes);
   if (begin == end) return;
-  if (pages_) prefer_large_pages(bytes, bytes_);
+  if (pages_) prefer_large_pages(bytes);
   // A touch brings in the pages around it that lie in the same 64 KB: Linux's default. Where it
   // does not the rest come in when they are read.
   constexpr size_t kAround = 64 << 10;
