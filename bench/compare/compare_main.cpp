@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   std::vector<int> threads{1, 2};
   std::vector<std::string> precisions{"f32"};
   int runs = 20;
+  double seconds = 0;
   uint32_t draws = 1;
   bool profile = false, no_f64 = false, near = false;
   std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
@@ -46,6 +47,10 @@ int main(int argc, char** argv) {
   app.add_option("--precision", precisions, "Of Hologram: f32, fast, bf16, int8")->delimiter(',');
   app.add_option("--runs", runs, "Turns of each side")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seconds", seconds,
+                 "Take turns for at least so long: short runs beside noisy neighbours need many")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--no-f64", no_f64, "Leave out the comparison of small models with a run in f64");
   app.add_option("--draws", draws,
@@ -108,6 +113,7 @@ int main(int argc, char** argv) {
                        precision,
                        1,
                        runs,
+                       seconds,
                        profile,
                        !no_f64,
                        draws,

@@ -195,7 +195,8 @@ Result<json> measure_both(const Job& job, std::span<const std::filesystem::path>
   HOLOGRAM_TRY(const double ort_second, timed(run_theirs));
   const double shortest = std::max(1e-3, std::min(our_second, ort_second));
   repeats = std::clamp(static_cast<int>(2 / shortest), 1, 50);
-  for (int i = 0; i < job.runs; ++i) {
+  const auto first_turn = Clock::now();
+  for (int i = 0; i < job.runs || ms_since(first_turn) < 1e3 * job.seconds; ++i) {
     HOLOGRAM_TRY(const double a, timed(run_ours));
     HOLOGRAM_TRY(const double b, timed(run_theirs));
     our_ms.push_back(a);
@@ -259,7 +260,8 @@ Result<std::vector<kernels::Value>> results_of(const Job& job) {
   return own;
 }
 
-// Errors of f32 from f64, on the inputs that are timed and on others like them.
+// Errors of f32 from f64, on the inputs that are timed and on others like them. --draws shows
+// inputs that, but for the timed one, had no part in this.
 class ErrorsFromDouble {
  public:
   explicit ErrorsFromDouble(const Job& job) : job_(job) {}
@@ -280,14 +282,15 @@ class ErrorsFromDouble {
   }
 
  private:
-  static constexpr uint32_t kDraws = 16;
+  static constexpr uint32_t kDraws = 16, kApart = 1000;
 
   Result<OutputError> error_of(uint32_t draw) {
     if (!job_.exact || std::filesystem::file_size(job_.archive) > kLargestDoubleCheck)
       return OutputError();
     HOLOGRAM_TRY(const runtime::Session session,
                  runtime::Session::open(job_.archive, trusting(job_)));
-    HOLOGRAM_TRY(const auto inputs, draw_inputs(job_.entry, ports_of(session), draw));
+    HOLOGRAM_TRY(const auto inputs,
+                 draw_inputs(job_.entry, ports_of(session), draw == 0 ? 0 : kApart + draw));
     if (draw == exact_.size()) {
       auto exact = run_in_double(job_.model, inputs);
       // An operator of it may have no kernel for f64.

@@ -16,6 +16,7 @@ struct Job {
   ModelEntry entry;
   std::string precision = "f32";
   int threads = 1, runs = 20;
+  double seconds = 0;    // turns go on for so long, even if there are more than `runs`
   bool profile = false;  // adds the times of our steps to the row
   bool exact = true;     // compares small models with a run in f64
   uint32_t draws = 1;    // inputs that this is done with; times are of the first
