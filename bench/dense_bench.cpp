@@ -500,6 +500,24 @@ void bench_digits(const char* name, size_t m, size_t n, size_t k, ThreadPool& po
       measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
 }
 
+void bench_shorts(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool) {
+  if (!wanted(name)) return;
+  Floats a(m * k), b(n * k), c(m * n), packed(packed_b_shorts_bytes(k, n) / 4);
+  pack_b_shorts(k, n, b.data(), n, false, packed.bytes.data());
+  GemmShorts g{.m = m,
+               .n = n,
+               .k = k,
+               .a = a.data(),
+               .lda = k,
+               .packed_b = packed.bytes.data(),
+               .c = c.data(),
+               .ldc = n};
+  Floats scratch(gemm_shorts_scratch_bytes(g) / 4);
+  const auto run = [&] { gemm_shorts(g, scratch.bytes.data(), pool); };
+  row(name, fmt::format("{}x{}x{}", m, n, k), 2.0 * m * n * k, "GFLOP/s",
+      measure(run, fma_ceiling, 0.2, pool.size() == 1), pool.size());
+}
+
 void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
                      ThreadPool& pool, size_t parts) {
   const char* name = parts == 2 ? "attention fast" : parts == 1 ? "attention bf16" : "attention";
@@ -644,6 +662,7 @@ int main(int argc, char** argv) {
     bench::bench_int8(m, n, k, one);
     bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
     bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
+    bench::bench_shorts("gemm shorts", m, n, k, one);
     bench::bench_digits("gemm digits", m, n, k, one);
   }
   for (size_t parts : {0, 2, 1}) {

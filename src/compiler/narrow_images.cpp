@@ -15,7 +15,8 @@ bool is_conv(const Node& node) { return node.domain == "hologram" && node.op == 
 // Products that read and write bf16: of one part, or of bytes.
 bool by_bf16(const Node& node) {
   return is_conv(node) &&
-         (node.attributes.integer("parts") == 1 || node.attributes.integer("digits") == 1);
+         (node.attributes.integer("parts") == 1 ||
+          (node.attributes.integer("digits") == 1 && node.attributes.integer("digit_bits") == 0));
 }
 
 // One kernel a channel, both images in blocks, nothing added: what reads and writes bf16.

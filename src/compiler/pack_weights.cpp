@@ -12,6 +12,7 @@
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_int8.h"
 #include "backends/cpu/dense/conv_mirror.h"
+#include "backends/cpu/dense/conv_shorts.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/gemm.h"
 #include "backends/cpu/dense/gemm_bits.h"
@@ -235,7 +236,12 @@ class Packer {
     if (node.op == "MatMulInteger") return {2};
     if (node.op == "ConvInteger") return {4, integer("group")};
     if (node.op == "MatMul")
-      return {0, integer("transposed"), integer("parts"), integer("half"), integer("digits")};
+      return {0,
+              integer("transposed"),
+              integer("parts"),
+              integer("half"),
+              integer("digits"),
+              integer("digit_bits")};
     std::vector<int64_t> form = {1,
                                  integer("blocked_input"),
                                  integer("parts") != 0 && integer("blocked_output") == 0,
@@ -245,7 +251,8 @@ class Packer {
                                  integer("half"),
                                  integer("mirrored"),
                                  integer("exact"),
-                                 integer("digits")};
+                                 integer("digits"),
+                                 integer("digit_bits")};
     for (const char* name : {"weight_shape", "dilations"})
       for (int64_t value : node.attributes.integers(name)) form.push_back(value);
     return form;
@@ -266,6 +273,7 @@ class Packer {
     return half;
   }
 
+  static bool by_shorts(const Node& node) { return node.attributes.integer("digit_bits") == 16; }
   static dense::Bf16Parts parts_of(const Node& node) {
     return node.attributes.integer("parts") == 2 ? dense::Bf16Parts::two : dense::Bf16Parts::one;
   }
@@ -296,6 +304,11 @@ class Packer {
     const auto k = static_cast<size_t>(node.attributes.integer("k"));
     const auto n = static_cast<size_t>(node.attributes.integer("n"));
     const bool transposed = node.attributes.integer("transposed") != 0;
+    if (by_shorts(node)) {
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_shorts_bytes(k, n), DType::u8));
+      dense::pack_b_shorts(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.data);
+      return packed;
+    }
     if (node.attributes.integer("digits") != 0) {
       HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_b_digits_bytes(k, n), DType::u8));
       dense::pack_b_digits(k, n, weights.as<float>(), transposed ? k : n, transposed, packed.data);
@@ -331,6 +344,11 @@ class Packer {
     const dense::Layout layout = node.attributes.integer("blocked_input") != 0
                                      ? dense::Layout::blocked
                                      : dense::Layout::nchw;
+    if (by_shorts(node)) {
+      HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_shorts_bytes(conv), DType::u8));
+      dense::pack_conv_shorts(conv, weights.as<float>(), packed.data);
+      return packed;
+    }
     if (node.attributes.integer("digits") == 1) {
       HOLOGRAM_TRY(Tensor packed, allocate(dense::packed_conv_bytes_bytes(conv), DType::u8));
       dense::pack_conv_bytes(conv, weights.as<float>(), packed.data);

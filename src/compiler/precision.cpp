@@ -8,6 +8,7 @@
 
 #include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
+#include "backends/cpu/dense/conv_shorts.h"
 #include "backends/cpu/dense/digit_values.h"
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
@@ -154,7 +155,7 @@ std::optional<dense::ConvShape> blocked_shape(const Node& node) {
 }
 
 // How the operands of a step that may be narrow are multiplied, from the narrowest.
-enum class Grade : uint8_t { byte, part, f16, digits, words, two_parts, f32 };
+enum class Grade : uint8_t { byte, part, f16, digits, shorts, words, two_parts, f32 };
 
 // Of a product by constants digits are the same 16 bits as two parts, but of the largest value of
 // what shares a scale with an element instead of each: tiles multiply them twice as fast. Rows of a
@@ -164,6 +165,14 @@ bool has_digits(const Node& node) {
     return node.attributes.integer("k") <= static_cast<int64_t>(dense::kMostDigitTerms);
   const auto shape = blocked_shape(node);
   return shape && dense::conv_digits_supported(*shape) && dense::conv_digits_pays(*shape);
+}
+
+// Without tiles, where CPUs multiply 16-bit integers in pairs, twice as fast as f32.
+bool has_shorts(const Node& node) {
+  if (dense::has_bf16_tiles() || !dense::has_word_products()) return false;
+  if (node.op == "MatMul") return true;
+  const auto shape = blocked_shape(node);
+  return shape && dense::conv_shorts_supported(*shape) && dense::conv_shorts_pays(*shape);
 }
 
 // Likewise one digit to one part, which is bytes.
@@ -199,11 +208,12 @@ Grade grade_of(const Graph& graph, const Node& node, const Wish& wish, unsigned 
     return wider <= (wish.precision == Precision::bf16 ? 2 : 0) ? Grade::words : Grade::f32;
   if (wish.precision == Precision::bf16) {
     if (wider <= 1) return Grade::part;
-    // Two parts are three products: they pay in tiles only.
-    if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
-      return Grade::f32;
     wider -= 2;
   }
+  if (wider == 0 && wish.measured && has_shorts(node)) return Grade::shorts;
+  // Two parts are three products: they pay in tiles only.
+  if (!dense::has_bf16_tiles() || !has_narrow_kernel(graph, node, Precision::fast))
+    return Grade::f32;
   return wider == 0 && wish.measured && has_digits(node) ? Grade::digits : Grade::two_parts;
 }
 
@@ -212,7 +222,8 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
   PrecisionChoice choice;
   const Precision precision = wish.precision;
   const bool possible =
-      precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles());
+      precision != Precision::f32 && (precision != Precision::fast || dense::has_bf16_tiles() ||
+                                      (wish.measured && dense::has_word_products()));
   bool wide = false;  // the last such step
   for (Node& node : graph.nodes) {
     for (graph::Subgraph& sub : node.subgraphs) {
@@ -232,12 +243,13 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
     const bool product = words || (node.domain == "hologram" && multiplies(node));
     const bool narrow =
         words || (product && possible && has_narrow_kernel(graph, node, precision, wish.measured));
+    const bool bytes =
+        narrow && wish.measured && precision == Precision::bf16 && has_bytes(graph, node);
+    const auto grade_at = [&](size_t wider) {
+      return grade_of(graph, node, wish, static_cast<unsigned>(wider), bytes);
+    };
     Grade grade = Grade::f32;
-    if (narrow) {
-      const bool bytes = wish.measured && precision == Precision::bf16 && has_bytes(graph, node);
-      const auto grade_at = [&](size_t wider) {
-        return grade_of(graph, node, wish, static_cast<unsigned>(wider), bytes);
-      };
+    if (narrow && grade_at(0) != Grade::f32) {
       grade = grade_at(step < wish.widened.size() ? wish.widened[step] : 0);
       if (!words) wide = grade > Grade::part;  // a row says nothing about images
       if (grade != grade_at(0)) ++choice.widened;
@@ -276,8 +288,9 @@ Result<PrecisionChoice> choose_parts(Graph& graph, const Wish& wish, size_t& ste
       ++choice.words;
       continue;
     }
-    if (grade == Grade::digits) {
-      node.attributes.set("digits", int64_t{2});
+    if (grade == Grade::digits || grade == Grade::shorts) {
+      node.attributes.set("digits", int64_t{grade == Grade::digits ? 2 : 1});
+      if (grade == Grade::shorts) node.attributes.set("digit_bits", int64_t{16});
       ++choice.digits;
       continue;
     }
@@ -322,7 +335,8 @@ std::string describe(const PrecisionChoice& choice, Precision precision) {
   const bool fast = precision == Precision::fast;
   if (fast && !dense::has_bf16_tiles())
     return fmt::format(
-        "fast: {}{} steps in f32, since this CPU has no bf16 tiles",
+        "fast: {}{}{} steps in f32, since this CPU has no bf16 tiles",
+        choice.digits == 0 ? "" : fmt::format("{} steps by 16-bit integers, ", choice.digits),
         choice.words == 0 ? "" : fmt::format("{} steps by weights of 16 bits, ", choice.words),
         choice.wide);
   if (precision == Precision::f16)

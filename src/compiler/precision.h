@@ -35,7 +35,9 @@ Result<Precision> parse_precision(std::string_view name);
 // Where errors are `measured`, products and convolutions by constants of `fast` get `digits`
 // instead: 16-bit integers of two digits by a scale a row or column (GemmDigits), a pixel or an
 // image (ConvDigits), which tiles multiply twice as fast. They are as good as two parts where the
-// values that share a scale are alike.
+// values that share a scale are alike. CPUs without tiles that multiply 16-bit integers in pairs,
+// twice as fast as f32, take the integers whole (`digits` 1, `digit_bits` 16: GemmShorts,
+// ConvShorts).
 //
 // Products of one row (in `fast` up to three) by constants, which wait for the matrix, get `bits`
 // 16 on CPUs that multiply such integers: 16-bit weights by a scale for each 128 of a column
@@ -44,8 +46,9 @@ Result<Precision> parse_precision(std::string_view name);
 //
 // Step i of those that could be narrow is widened[i] grades wider, at most widest_grade(). In
 // `fast`: digits (two parts where it has none or nothing is measured), two parts, f32; in `bf16`
-// 8-bit integers (one part likewise), one part, digits, two parts (f32 where they would not pay),
-// f32. Of few rows weights of 16 bits are in the place of one part and digits, then f32.
+// 8-bit integers (one part likewise), one part, digits, two parts, f32. Without tiles shorts are in
+// the place of digits, and f32 in that of two parts. Of few rows weights of 16 bits are in the
+// place of one part and digits, then f32.
 //
 // Where errors of `f32` are measured a grade wider is sums of f64 (exact_sums.h).
 uint8_t widest_grade(Precision precision);  // 0 where there is one grade
@@ -53,7 +56,7 @@ struct PrecisionChoice {
   size_t narrow = 0,
          wide = 0;  // steps that got `parts`, `digits` or `bits`, and others that multiply in f32
   size_t widened = 0;  // steps that are wider than others of their kind
-  size_t digits = 0;   // steps that got `digits`
+  size_t digits = 0;   // steps that got `digits` for 16-bit integers
   size_t words = 0;    // steps by weights of 16 bits
   size_t bytes = 0;    // steps by 8-bit integers
   // Of each step that could be narrow, of each of its grades: the widest that is no different.

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/dense/gemm_bits.h"
 #include "backends/cpu/dense/gemm_narrow.h"
+#include "backends/cpu/dense/unit_tile.h"
 #include "compiler/compile.h"
 #include "runtime/session/session.h"
 #include "support/aligned.h"
@@ -304,7 +305,8 @@ TEST(Precision, MeasuredProductsMayBeIntegers) {
   EXPECT_LE(error(digits, exact), 5e-5);
   EXPECT_LE(error(parts, exact), 5e-6);
   EXPECT_EQ(run(Precision::fast, 2), exact);
-  EXPECT_EQ(digits != parts, backends::dense::has_bf16_tiles());
+  EXPECT_EQ(digits != parts,
+            backends::dense::has_bf16_tiles() || backends::dense::has_word_products());
   const std::vector<float> bytes = run(Precision::bf16, 0), one_part = run(Precision::bf16, 1);
   EXPECT_LE(error(bytes, exact), 2e-2);
   EXPECT_LE(error(one_part, exact), 4e-3);
@@ -381,6 +383,37 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
   EXPECT_LE(error(bf16.y, exact), 2e-2);
   EXPECT_NE(wider_bf16.note.find("; 1 of them 16-bit integers"), std::string::npos);
   EXPECT_LE(error(wider_bf16.y, exact), 1e-4);
+}
+
+// Without tiles 16-bit integers are multiplied whole, where the CPU has such products.
+TEST(Precision, MeasuredStepsMayBeWholeIntegers) {
+  namespace dense = backends::dense;
+  if (!dense::has_word_products()) GTEST_SKIP() << "no products of 16-bit integers";
+  dense::detail::allow_amx(false);
+  const auto run = [](Precision precision, uint8_t wider, std::string* note = nullptr) {
+    CompileReport report;
+    const std::vector<float> y = result_of(network(), {1, 32, 15, 13},
+                                           {.precision = precision,
+                                            .widened = std::vector<uint8_t>(4, wider),
+                                            .measured = true,
+                                            .report = &report});
+    if (note) *note = report.precision_note;
+    return y;
+  };
+  std::string note, bf16_note;
+  const std::vector<float> exact = result(Precision::f32), shorts = run(Precision::fast, 0, &note);
+  const std::vector<float> wider = run(Precision::fast, 1);
+  const std::vector<float> in_bf16 = run(Precision::bf16, 2, &bf16_note);
+  dense::detail::allow_amx(true);
+  // The last convolution has a plain output.
+  EXPECT_EQ(note,
+            "fast: 2 steps by 16-bit integers, 1 steps by weights of 16 bits, 1 steps in f32, "
+            "since this CPU has no bf16 tiles");
+  EXPECT_LE(error(shorts, exact), 1e-4);
+  EXPECT_NE(shorts, exact);
+  EXPECT_EQ(wider, exact);
+  EXPECT_NE(bf16_note.find("; 2 of them 16-bit integers"), std::string::npos) << bf16_note;
+  EXPECT_LE(error(in_bf16, exact), 1e-4);
 }
 
 TEST(Precision, NamesAreKnownOrRefused) {

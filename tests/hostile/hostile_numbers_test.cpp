@@ -198,6 +198,61 @@ TEST(HostileNumbers, DigitsOfConvolutions) {
   refused(longest, "no such convolution of");
 }
 
+TEST(HostileNumbers, ShortsOfConvolutions) {
+  // 3 x 3 over 16 channels: a row of the kernel is two steps of 32 terms; 32 scales.
+  constexpr int64_t kBytes = 3 * 2 * 64 * 16 + 32 * 4;
+  Call call{"hologram.Conv", {zeros({1, 1, 5, 6, 16}), zeros({kBytes}, DType::u8)}};
+  call = with(call, "weight_shape", Integers{16, 16, 3, 3});
+  call = with(call, "pads", Integers{1, 1, 1, 1});
+  for (const char* name : {"blocked_input", "blocked_output", "packed", "digits"})
+    call = with(call, name, int64_t{1});
+  call = with(call, "digit_bits", int64_t{16});
+  EXPECT_EQ(floats(call), std::vector<float>(5 * 6 * 16, 0.0f));
+
+  for (int64_t bits : {int64_t{8}, int64_t{-16}, int64_t{17}, kLargest})
+    refused(with(call, "digit_bits", bits), "no such convolution of");
+  refused(with(call, "digits", int64_t{2}), "no such convolution of");
+  refused(with(call, "parts", int64_t{1}), "no such convolution of");
+  refused(with(call, "packed", int64_t{0}), "no such convolution of");
+  refused(with(call, "blocked_output", int64_t{0}), "no such convolution of");
+  refused(with(call, "algorithm", int64_t{1}), "no such convolution of");
+  for (int64_t bytes : {kBytes - 1, kBytes + 1, int64_t{16 * 16 * 9}}) {
+    Call other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "bytes of packed weights");
+  }
+  refused(with(call, "weight_shape", Integers{16, 16, 1, 3}), "bytes of packed weights");
+  refused(with(call, "pads", Integers{kLargest, 0, kLargest, 0}), "");
+  Call narrow = call;
+  narrow.inputs[0] = zeros({1, 1, 5, 6, 16}, DType::bf16);
+  refused(narrow, "no such convolution of");
+  // Any bits are integers: sums that a scale would have kept within theirs wrap around.
+  Call wrapped = call;
+  for (int64_t i = 0; i < kBytes; ++i) wrapped.inputs[1]->data[i] = std::byte{0x7f};
+  for (int64_t i = 0; i < 5 * 6 * 16; ++i) wrapped.inputs[0]->as<float>()[i] = 1;
+  EXPECT_EQ(floats(wrapped).size(), 5u * 6 * 16);
+}
+
+TEST(HostileNumbers, ShortsOfProducts) {
+  constexpr int64_t kBytes = 2 * 64 * 16 + 32 * 4;  // 64 terms, 16 columns
+  Call call{"hologram.MatMul", {zeros({3, 40}), zeros({kBytes}, DType::u8)}};
+  for (const auto& [name, value] :
+       {std::pair{"k", 40}, {"n", 16}, {"packed", 1}, {"digits", 1}, {"digit_bits", 16}})
+    call = with(call, name, int64_t{value});
+  EXPECT_EQ(floats(call), std::vector<float>(3 * 16, 0.0f));
+  for (int64_t bits : {int64_t{8}, int64_t{0}, int64_t{-16}, int64_t{32}, kLargest})
+    refused(with(call, "digit_bits", bits), "no product of");
+  for (int64_t digits : {int64_t{0}, int64_t{2}, int64_t{-1}, kLargest})
+    refused(with(call, "digits", digits), "no product of");
+  refused(with(call, "packed", int64_t{0}), "");
+  for (int64_t bytes : {kBytes - 1, kBytes + 1, int64_t{40 * 16 * 4}}) {
+    Call other = call;
+    other.inputs[1] = zeros({bytes}, DType::u8);
+    refused(other, "a matrix of");
+  }
+  refused(with(call, "n", int64_t{17}), "a matrix of");
+}
+
 TEST(HostileNumbers, BytesOfConvolutions) {
   // 3 x 3 over 16 channels: three steps of 64 terms, 32 scales and 32 sums.
   constexpr int64_t kBytes = 3 * 64 * 16 + 2 * 32 * 4;

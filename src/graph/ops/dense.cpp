@@ -241,17 +241,16 @@ void add_dense(OperatorTable& table) {
   const std::string epilogue = kEpilogue;
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
-      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, digits:i, half:i, "
-      "exact:i, "
-      "output:i, mirrored:i, even:i, points_shape:is, points_parts:i, points_output:i, "
+      "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, digits:i, digit_bits:i, "
+      "half:i, exact:i, output:i, mirrored:i, even:i, points_shape:is, points_parts:i, "
+      "points_output:i, "
       "points_activation:s, points_first:f, points_second:f, points_scale:f, points_shift:f, "
       "points_low:f" +
           epilogue,
       "X:TX, W:P, B:T?, residual:TR?, points:TP?, points_bias:T? -> Y:TY", float_conv);
   add("MatMul",
-      "k:i, n:i, packed:i, parts:i, digits:i, half:i, bits:i, group:i, zeros:i, dynamic:i, "
-      "transposed:i, "
-      "alpha:f, shape:is" +
+      "k:i, n:i, packed:i, parts:i, digits:i, digit_bits:i, half:i, bits:i, group:i, zeros:i, "
+      "dynamic:i, transposed:i, alpha:f, shape:is" +
           epilogue,
       "A:T, B:P, bias:T?, residual:T?, scales:T?, zeros:T? -> Y:T", matmul);
   add("Attention",

@@ -66,8 +66,9 @@ void pack_b_bits(const BitsForm& form, const BitsWeights& weights, std::byte* pa
 // scale that makes its largest value 32767. A group that is not finite makes its column NaN.
 void pack_b_words(const BitsForm& form, const float* b, size_t ldb, bool transposed,
                   std::byte* packed);
-// Whether this CPU multiplies 16-bit integers in pairs (VNNI): one row by weights of 16 bits then
-// takes about half the time of f32.
+// Whether this CPU multiplies 16-bit integers in pairs (VNNI of 512 bits): one row by weights of 16
+// bits then takes about half the time of f32, and so do products of both sides as such
+// (GemmShorts).
 bool has_word_products();
 size_t gemm_bits_scratch_bytes(const GemmBits& gemm);
 void gemm_bits(const GemmBits& gemm, std::byte* scratch, ThreadPool& pool);

@@ -113,6 +113,28 @@ void pack_b_digits(size_t k, size_t n, const float* b, size_t ldb, bool transpos
 size_t gemm_digits_scratch_bytes(const GemmDigits& gemm);
 void gemm_digits(const GemmDigits& gemm, std::byte* scratch, ThreadPool& pool);
 
+// C = epilogue(A * B) with both as 16-bit integers: rows of A by a scale of their own, found at
+// every call, columns of B by one found when packed. Dot products of pairs (VNNI) are twice the
+// products of f32 in a second; 32 of them are added up as one integer, exactly, then in f32. An
+// element keeps 15 bits of what shares its scale where that is alike, fewer where some elements are
+// much larger than others. A row or column that is not finite makes results NaN.
+struct GemmShorts {
+  size_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;  // m x k, rows `lda` floats apart
+  size_t lda = 0;
+  const std::byte* packed_b = nullptr;  // from pack_b_shorts
+  float* c = nullptr;
+  size_t ldc = 0;
+  Epilogue epilogue;
+};
+
+// packed: scales of columns, panels of [k / 2][32][2], k a multiple of 32.
+size_t packed_b_shorts_bytes(size_t k, size_t n);
+void pack_b_shorts(size_t k, size_t n, const float* b, size_t ldb, bool transposed,
+                   std::byte* packed);
+size_t gemm_shorts_scratch_bytes(const GemmShorts& gemm);
+void gemm_shorts(const GemmShorts& gemm, std::byte* scratch, ThreadPool& pool);
+
 // Whether this CPU multiplies bf16 in tiles (AMX): where it does not, two parts only cost time.
 bool has_bf16_tiles();
 // Whether it has instructions for bf16 products at all (AMX or AVX512_BF16).

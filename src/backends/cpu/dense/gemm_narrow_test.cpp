@@ -6,21 +6,11 @@
 #include <cstring>
 #include <limits>
 
-#include "backends/cpu/dense/testing.h"
+#include "backends/cpu/dense/unit_testing.h"
 #include "backends/cpu/dense/unit_tile.h"
 
 namespace hologram::backends::dense {
 namespace {
-
-// Also without AMX, where this CPU has it.
-template <typename Body>
-void for_each_unit_level(const Body& body) {
-  for_each_level(body);
-  if (!has_bf16_tiles()) return;
-  detail::allow_amx(false);
-  for_each_level(body);
-  detail::allow_amx(true);
-}
 
 std::vector<uint8_t> random_bytes(size_t count, uint32_t seed) {
   std::vector<uint8_t> bytes(count);
@@ -367,111 +357,6 @@ TEST(GemmBf16, TwoPartsAreNearlyF32) {
             ASSERT_LE(std::sqrt(error / norm), 2e-5) << m << "x" << n << "x" << k;
           }
   });
-}
-
-struct DigitsTrial {
-  size_t m, n, k, ldb;
-  bool transposed;
-  std::vector<float> a, b, c;
-  AlignedBytes packed, scratch;
-  GemmDigits g;
-
-  DigitsTrial(size_t m, size_t n, size_t k, bool transposed)
-      : m(m), n(n), k(k), ldb(transposed ? k + 3 : n + 3), transposed(transposed) {
-    a = random_values(m * (k + 2), 1);
-    b = random_values((k + 3) * (n + 3), 2);
-    c.assign(m * (n + 1), -77.0f);
-  }
-  float& weight(size_t i, size_t j) { return b[transposed ? j * ldb + i : i * ldb + j]; }
-  void run(ThreadPool& pool, const Epilogue& epilogue = {}) {
-    packed = poisoned_scratch(packed_b_digits_bytes(k, n));
-    pack_b_digits(k, n, b.data(), ldb, transposed, packed.data());
-    g = {.m = m,
-         .n = n,
-         .k = k,
-         .a = a.data(),
-         .lda = k + 2,
-         .packed_b = packed.data(),
-         .c = c.data(),
-         .ldc = n + 1,
-         .epilogue = epilogue};
-    scratch = poisoned_scratch(gemm_digits_scratch_bytes(g));
-    gemm_digits(g, scratch.data(), pool);
-  }
-};
-
-// Rows and columns of any size: each has a scale of its own.
-TEST(GemmDigits, KeepsFifteenBitsOfTheLargest) {
-  for_each_unit_level([] {
-    for (size_t m : {1, 16, 33, 70})
-      for (size_t n : {1, 16, 40, 64})
-        for (size_t k : {1, 63, 64, 65, 200, 2500})
-          for (bool transposed : {false, true}) {
-            DigitsTrial t(m, n, k, transposed);
-            for (size_t i = 0; i < m; ++i)
-              for (size_t x = 0; x < k; ++x)
-                t.a[i * (k + 2) + x] *= std::pow(10.0f, float(i % 7) - 3);
-            for (size_t j = 0; j < n; ++j)
-              for (size_t x = 0; x < k; ++x) t.weight(x, j) *= std::pow(10.0f, float(j % 5) - 2);
-            Epilogue epilogue;
-            const std::vector<float> bias = random_values(n, 3);
-            epilogue.bias = bias.data();
-            t.run(ThreadPool::shared(), epilogue);
-            double error = 0, norm = 0;
-            for (size_t i = 0; i < m; ++i) {
-              for (size_t j = 0; j < n; ++j) {
-                double sum = 0, squares = 0;
-                for (size_t x = 0; x < k; ++x) {
-                  const double term = double(t.a[i * (k + 2) + x]) * t.weight(x, j);
-                  sum += term;
-                  squares += term * term;
-                }
-                const double difference = t.c[i * (n + 1) + j] - bias[j] - sum;
-                const double rounding = 2e-7 * std::abs(bias[j]);  // of the bias
-                error += std::pow(std::max(std::abs(difference) - rounding, 0.0), 2) / squares;
-                norm += 1;
-              }
-              ASSERT_EQ(t.c[i * (n + 1) + n], -77.0f);
-            }
-            ASSERT_LE(std::sqrt(error / norm), 4e-5) << m << "x" << n << "x" << k;
-          }
-  });
-}
-
-TEST(GemmDigits, ExtremesAndZeros) {
-  for_each_unit_level([] {
-    DigitsTrial t(5, 33, 70, false);
-    const float inf = std::numeric_limits<float>::infinity();
-    for (size_t x = 0; x < 70; ++x) {
-      t.a[0 * 72 + x] = x % 2 ? 3e38f : -3e38f;  // large, and all of the largest digits
-      t.a[1 * 72 + x] = 0;
-      t.a[4 * 72 + x] = 1e-38f;
-      t.weight(x, 32) = 0;
-    }
-    t.a[2 * 72 + 69] = inf;
-    t.a[3 * 72 + 1] = std::numeric_limits<float>::quiet_NaN();
-    for (size_t x = 0; x < 70; ++x) t.weight(x, 0) = x % 2 ? 1e-28f : -1e-28f;
-    t.weight(0, 1) = inf;
-    t.run(ThreadPool::shared());
-    EXPECT_NEAR(t.c[0] / (70 * 3e38 * 1e-28), 1, 1e-6);
-    for (size_t j = 2; j < 33; ++j) {
-      EXPECT_EQ(t.c[1 * 34 + j], 0);
-      EXPECT_TRUE(std::isnan(t.c[2 * 34 + j]));
-      EXPECT_TRUE(std::isnan(t.c[3 * 34 + j]));
-      EXPECT_EQ(t.c[4 * 34 + j], 0);
-    }
-    EXPECT_EQ(t.c[32], 0);
-    for (size_t i = 0; i < 5; ++i) EXPECT_TRUE(std::isnan(t.c[i * 34 + 1]));
-  });
-}
-
-TEST(GemmDigits, ThreadsDoNotMatter) {
-  ThreadPool one(1), three(3);
-  DigitsTrial t(150, 97, 300, false);
-  t.run(one);
-  const std::vector<float> expected = t.c;
-  t.run(three);
-  EXPECT_EQ(expected, t.c);
 }
 
 TEST(GemmBf16, ThreadsDoNotMatter) {

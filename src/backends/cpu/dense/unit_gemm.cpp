@@ -44,11 +44,13 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   auto* a = reinterpret_cast<uint32_t*>(scratch);
   UnitKernels kernels = unit_kernels();
   UnitFunction multiply = g.tile;
-  if (kernels.few && g.tile == kernels.int8 && g.m <= kFewUnitRows) {
-    multiply = kernels.few;
+  const bool few = kernels.few && g.tile == kernels.int8 && g.m <= kFewUnitRows;
+  if (few) multiply = kernels.few;
+  if (few || g.tile == kernels.shorts) {
     kernels.depth = 0;
     kernels.begin = kernels.end = nullptr;
   }
+  if (g.tile == kernels.shorts) kernels.rows = kShortRows;
   const RowTiles tiles(g.m, kernels.rows);
   const size_t depth = padded_units(g.units);
   const size_t panels = (g.n + kPanelColumns - 1) / kPanelColumns;

@@ -221,6 +221,26 @@ void digits_strip(const UnitTile& tile, size_t row, size_t column) {
   put(cross, sums + kDigitSums);
 }
 
+// 16-bit integers: kLanes columns from `column` on, one row. For CPUs without dot products of them,
+// which likewise only run what another compiled.
+void shorts_strip(const UnitTile& tile, size_t row, size_t column) {
+  const D32 d32;
+  const D16 d16;
+  const hn::ScalableTag<uint32_t> du;
+  const DF d;
+  auto sum = hn::Zero(d);
+  const uint32_t* b = tile.b + column;
+  for (size_t first = 0; first < tile.units; first += kShortUnits) {
+    const uint32_t* a = tile.chunk(first / kChunk) + row * tile.a_row + first % kChunk;
+    auto exact = hn::Zero(d32), other = hn::Zero(d32);
+    for (size_t u = 0; u < kShortUnits; ++u, b += tile.width)
+      exact = hn::ReorderWidenMulAccumulate(d32, hn::BitCast(d16, hn::Set(du, a[u])),
+                                            hn::BitCast(d16, hn::LoadU(du, b)), exact, other);
+    sum = hn::Add(sum, hn::ConvertTo(d, hn::RearrangeToOddPlusEven(exact, other)));
+  }
+  hn::StoreU(sum, d, static_cast<float*>(tile.sums) + row * tile.width + column);
+}
+
 using StripFunction = void (*)(const UnitTile&, size_t);
 using Int8StripFunction = void (*)(const UnitTile&, const Spread&, size_t);
 template <size_t... kRows>
@@ -259,6 +279,11 @@ void split_tile(const UnitTile& tile) {
 void digits_tile(const UnitTile& tile) {
   for (size_t r = 0; r < tile.rows; ++r)
     for (size_t j = 0; j < tile.width; j += kLanes) digits_strip(tile, r, j);
+}
+
+void shorts_tile(const UnitTile& tile) {
+  for (size_t r = 0; r < tile.rows; ++r)
+    for (size_t j = 0; j < tile.width; j += kLanes) shorts_strip(tile, r, j);
 }
 
 // Rounds f32 bits to their upper half, which the other half of the result repeats as zeros.
@@ -329,9 +354,10 @@ detail::SplitFunction get_split_pixels() {
 }
 
 UnitKernels get_unit_kernels() {
-  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile, &digits_tile};
+  UnitKernels kernels{kTileRows, &int8_tile, &bf16_tile, &split_tile, &digits_tile, &shorts_tile};
 #if HWY_TARGET == HWY_AVX3
   kernels.avx512 = true;
+  if (detail::vnni_shorts_tile()) kernels.shorts = detail::vnni_shorts_tile();
   if (detail::use_amx(kernels)) {
     kernels.few = detail::vnni_tile();
     return kernels;

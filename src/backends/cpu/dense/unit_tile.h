@@ -1,4 +1,4 @@
-// UnitTile: the register tile of narrow types. A unit is 4 bytes: four 8-bit values or two bf16.
+// UnitTile: the register tile of narrow types. A unit is 4 bytes: four 8-bit values or two of 16.
 // The sums of `rows` x (16 or 32) columns are left in a buffer for the caller to finish.
 //
 //   sums(row, column) = sum over units u of dot(a(row, u), b(u, column))
@@ -24,8 +24,8 @@ struct UnitTile {
   // parts `a_low` units further. Whole chunks only. Null: chunks follow each other.
   const ptrdiff_t* steps = nullptr;
   ptrdiff_t a_low = 0;
-  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX), digits
-                      // and int8 of kernels that are `in_place` only
+  size_t a_row = 16;  // units from row to row of an image; others than 16 for tiles (AMX), digits,
+                      // shorts and int8 of kernels that are `in_place` only
   const uint32_t* b = nullptr;
   size_t units = 0;
   size_t rows = 0;
@@ -50,6 +50,8 @@ struct UnitTile {
 
 inline constexpr size_t kMaxUnitRows = 32;
 inline constexpr size_t kFewUnitRows = 4;
+inline constexpr size_t kShortUnits = 8;  // that are added up as integers
+inline constexpr size_t kShortRows = 12;  // of a tile of shorts, at most
 // From the sums of products of upper digits, as int32_t, to those of the mixed products.
 inline constexpr size_t kDigitSums = 1024;
 // Rows of A that a kernel may read (and not use) beyond the last.
@@ -63,8 +65,11 @@ struct UnitKernels {
   UnitFunction bf16;    // float sums
   UnitFunction split;   // float sums of values of two parts; an even number of whole chunks
   UnitFunction digits;  // two sums a result, of values of two digits
+  // Float sums of 16-bit integers, whole chunks, at most kShortRows: each half of a chunk is added
+  // up as an int32_t, which its values must leave room for (see short_values.h).
+  UnitFunction shorts;
   // int8 of at most kFewUnitRows rows where those are better off without tiles, which would
-  // multiply mostly zeros: no depth, begin or end are for it. Null: int8 is as good.
+  // multiply mostly zeros: as for shorts, no depth, begin or end are for it. Null: int8 is as good.
   UnitFunction few = nullptr;
   // Units after which the sums are put down, so that a panel of that depth stays near for all
   // tiles of a block; 0: never. `whole`: the same where the left side is read more than once.
@@ -98,6 +103,7 @@ void split_row_pairs(const float* from, size_t step, size_t rows, size_t columns
 namespace detail {
 // Defined where the compiler can be told to use the instructions; null where the CPU lacks them.
 UnitFunction vnni_tile();
+UnitFunction vnni_shorts_tile();
 UnitFunction avx512_bf16_tile();
 // Replaces the kernels by those of AMX and says true where the CPU and the system have it.
 bool use_amx(UnitKernels& kernels);

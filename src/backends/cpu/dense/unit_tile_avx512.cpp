@@ -17,6 +17,13 @@ namespace {
 #define HOLOGRAM_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512vnni")))
 #define HOLOGRAM_BF16 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512bf16")))
 
+// Nothing of its callers is known to what is compiled of a function.
+#if defined(__clang__)
+#define HOLOGRAM_OPAQUE __attribute__((noinline))
+#else
+#define HOLOGRAM_OPAQUE __attribute__((noipa))
+#endif
+
 // Of few rows kSteps units at a time have sums of their own: one instruction waits five cycles for
 // the last.
 template <size_t kRows, size_t kVectors>
@@ -67,6 +74,45 @@ HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
         sums[0][r][v] = _mm512_add_epi32(sums[0][r][v], sums[s][r][v]);
       _mm512_storeu_si512(out + (r * kVectors + v) * 16, sums[0][r][v]);
     }
+}
+
+// In the register of the sum: GCC would take another for the result, and has none left.
+HOLOGRAM_VNNI inline __attribute__((always_inline)) void add_as_f32(__m512i sum, float* to) {
+  asm("vcvtdq2ps %0, %0\n\tvaddps %1, %0, %0"
+      : "+v"(sum)
+      : "m"(*reinterpret_cast<const __m512*>(to)));
+  _mm512_store_si512(to, sum);
+}
+
+// Some units of 16-bit integers: their sums in registers, then added to those of the tile as f32. A
+// function of its own that must not know how many: GCC keeps sums that are cleared within a loop,
+// or added up in one of a known length, in memory.
+template <size_t kRows, size_t kVectors>
+HOLOGRAM_VNNI HOLOGRAM_OPAQUE void shorts_run(const uint32_t* from, size_t row, const uint32_t* b,
+                                              size_t units, float* to) {
+  __m512i sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
+  const uint32_t* a[(kRows + 2) / 3];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < (kRows + 2) / 3; ++i) a[i] = from + 3 * i * row;
+  for (size_t u = 0; u < units; ++u, b += kVectors * 16) {
+    __m512i bs[kVectors];
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) bs[v] = _mm512_loadu_si512(b + v * 16);
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      const __m512i as = _mm512_set1_epi32(static_cast<int>(a[r / 3][r % 3 * row + u]));
+#pragma GCC unroll 2
+      for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpwssd_epi32(sums[r][v], as, bs[v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 2
+    for (size_t v = 0; v < kVectors; ++v) add_as_f32(sums[r][v], to + (r * kVectors + v) * 16);
 }
 
 template <size_t kRows, size_t kVectors>
@@ -297,6 +343,37 @@ constexpr auto kAll = std::make_index_sequence<kMaxTileRows>();
 constexpr std::array<Strip, kMaxTileRows> kVnni[2] = {vnni_strips<1>(kAll), vnni_strips<2>(kAll)};
 constexpr std::array<Strip, kMaxTileRows> kBf16[2] = {bf16_strips<1>(kAll), bf16_strips<2>(kAll)};
 
+// In strips of few rows: while the sums of one are put down the next one's products run. A call of
+// known functions: choosing them takes a sixth of the time.
+template <size_t kRows, size_t kVectors>
+void shorts_tile(const UnitTile& tile) {
+  constexpr size_t kStrips = kRows > 6 ? 2 : 1, kUpper = (kRows + kStrips - 1) / kStrips;
+  auto* const sums = static_cast<float*>(tile.sums);
+  std::memset(sums, 0, kRows * kVectors * 16 * sizeof(float));
+  constexpr size_t kLine = 16, kRun = kShortUnits * kVectors * 16;  // in units
+  const size_t runs = tile.units / kShortUnits;
+  const size_t ahead_lines = runs == 0 ? 0 : (tile.ahead_units / kLine + runs - 1) / runs;
+  const uint32_t *b = tile.b, *ahead = tile.ahead;
+  for (size_t u = 0; u < tile.units; u += kShortUnits, b += kRun) {
+    const uint32_t* a = tile.chunk(u / kChunk) + u % kChunk;
+    for (size_t l = 0; l < kRun; l += kLine) __builtin_prefetch(b + 4 * kRun + l);
+    for (size_t l = 0; l < ahead_lines; ++l, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
+    shorts_run<kUpper, kVectors>(a, tile.a_row, b, kShortUnits, sums);
+    if constexpr (kStrips == 2)
+      shorts_run<kRows - kUpper, kVectors>(a + kUpper * tile.a_row, tile.a_row, b, kShortUnits,
+                                           sums + kUpper * kVectors * 16);
+  }
+}
+
+template <size_t kVectors, size_t... kRows>
+constexpr std::array<Strip, kShortRows> shorts_tiles(std::index_sequence<kRows...>) {
+  return {&shorts_tile<kRows + 1, kVectors>...};
+}
+constexpr auto kShortTiles = std::make_index_sequence<kShortRows>();
+constexpr std::array<Strip, kShortRows> kShorts[2] = {shorts_tiles<1>(kShortTiles),
+                                                      shorts_tiles<2>(kShortTiles)};
+void run_shorts(const UnitTile& tile) { kShorts[tile.width / 32][tile.rows - 1](tile); }
+
 void run_vnni(const UnitTile& tile) { kVnni[tile.width / 32][tile.rows - 1](tile); }
 void run_bf16(const UnitTile& tile) { kBf16[tile.width / 32][tile.rows - 1](tile); }
 
@@ -304,6 +381,9 @@ void run_bf16(const UnitTile& tile) { kBf16[tile.width / 32][tile.rows - 1](tile
 
 namespace detail {
 UnitFunction vnni_tile() { return __builtin_cpu_supports("avx512vnni") ? &run_vnni : nullptr; }
+UnitFunction vnni_shorts_tile() {
+  return __builtin_cpu_supports("avx512vnni") ? &run_shorts : nullptr;
+}
 UnitFunction avx512_bf16_tile() {
   return __builtin_cpu_supports("avx512bf16") ? &run_bf16 : nullptr;
 }
@@ -342,6 +422,7 @@ NarrowFunction avx512_bf16_narrow() {
 
 namespace hologram::backends::dense::detail {
 UnitFunction vnni_tile() { return nullptr; }
+UnitFunction vnni_shorts_tile() { return nullptr; }
 UnitFunction avx512_bf16_tile() { return nullptr; }
 SplitFunction avx512_bf16_split() { return nullptr; }
 PairFunction avx512_bf16_pairs() { return nullptr; }

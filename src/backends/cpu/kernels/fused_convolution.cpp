@@ -5,6 +5,7 @@
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_joined.h"
 #include "backends/cpu/dense/conv_mirror.h"
+#include "backends/cpu/dense/conv_shorts.h"
 #include "backends/cpu/dense/conv_signal.h"
 #include "backends/cpu/dense/depthwise.h"
 #include "backends/cpu/dense/gemm_half.h"
@@ -132,11 +133,30 @@ Status narrow_conv(KernelContext& c, const dense::Conv& conv, int64_t parts, boo
                      });
 }
 
+bool has_f32_images(const KernelContext& c, const Tensor& y) {
+  return c.input(0).dtype == DType::f32 && y.dtype == DType::f32 &&
+         (!c.has_input(3) || c.input(3).dtype == DType::f32);
+}
+
+// Operands as 16-bit integers.
+Status shorts_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
+  if (!has_f32_images(c, y) || !dense::conv_shorts_supported(conv.shape))
+    return fail(ErrorCode::unsupported, "no such convolution of 16-bit integers");
+  HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_shorts_bytes(conv.shape)));
+  const dense::ConvShorts shorts{.shape = conv.shape,
+                                 .input = conv.input,
+                                 .packed_weights = c.input(1).data,
+                                 .output = conv.output,
+                                 .epilogue = conv.epilogue};
+  return run_samples(c, shorts, dense::conv_shorts_scratch_bytes, dense::conv_shorts,
+                     [sample = Sample(conv)](const dense::ConvShorts& job, size_t n) {
+                       return sample.wide(job, n);
+                     });
+}
+
 // Operands as 16-bit integers of two digits.
 Status digits_conv(KernelContext& c, const dense::Conv& conv, const Tensor& y) {
-  if (c.input(0).dtype != DType::f32 || y.dtype != DType::f32 ||
-      (c.has_input(3) && c.input(3).dtype != DType::f32) ||
-      !dense::conv_digits_supported(conv.shape))
+  if (!has_f32_images(c, y) || !dense::conv_digits_supported(conv.shape))
     return fail(ErrorCode::unsupported, "no such convolution of two digits");
   HOLOGRAM_CHECK(expect_bytes(c.input(1).bytes(), dense::packed_conv_digits_bytes(conv.shape)));
   const dense::ConvDigits digits{.shape = conv.shape,
@@ -252,7 +272,8 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
 // Inputs X, W, B?, residual?, points?, points_bias?. B is a value a channel, or [2, channels]:
 // values and what rounding took from them. `weight_shape` is that of the weights before they were
 // packed; `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as
-// `parts` bf16 values each where that is not 0, as one or two `digits`, or as half the taps where
+// `parts` bf16 values each where that is not 0, as one or two `digits` (one of 16 bits where
+// `digit_bits` says so), or as half the taps where
 // the filters are `mirrored`, or as f64 where sums are `exact`. Where there is a `points_shape`,
 // the image is what a 1 x 1 convolution by `points` makes of X, and this one is depthwise.
 Status fused_conv(KernelContext& c) {
@@ -314,9 +335,12 @@ Status fused_conv(KernelContext& c) {
        c.integer("packed") == 0 || c.input(1).dtype != DType::f32))
     return fail(ErrorCode::unsupported, "no such convolution behind one of points");
   if (const int64_t digits = c.integer("digits")) {
+    const int64_t digit_bits = c.integer("digit_bits");
     if (digits < 1 || digits > 2 || c.integer("parts") != 0 || c.integer("packed") == 0 ||
-        !blocked_in || !blocked_out)
-      return fail(ErrorCode::unsupported, "no such convolution of {} digits", digits);
+        !blocked_in || !blocked_out || (digit_bits != 0 && (digit_bits != 16 || digits != 1)))
+      return fail(ErrorCode::unsupported, "no such convolution of {} digits of {} bits", digits,
+                  digit_bits);
+    if (digit_bits == 16) return shorts_conv(c, conv, y);
     return digits == 1 ? bytes_conv(c, conv, y) : digits_conv(c, conv, y);
   }
   if (const int64_t parts = c.integer("parts"))

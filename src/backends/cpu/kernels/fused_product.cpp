@@ -52,6 +52,22 @@ Status digits_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   return {};
 }
 
+// Operands as 16-bit integers.
+Status shorts_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
+  const dense::GemmShorts narrow{.m = g.m,
+                                 .n = g.n,
+                                 .k = g.k,
+                                 .a = g.a,
+                                 .lda = g.lda,
+                                 .packed_b = b.data,
+                                 .c = g.c,
+                                 .ldc = g.ldc,
+                                 .epilogue = g.epilogue};
+  HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_shorts_scratch_bytes(narrow)));
+  dense::gemm_shorts(narrow, scratch.data(), c.threads());
+  return {};
+}
+
 // B as codes of 4, 8 or 16 bits.
 Status quantised_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   const int64_t bits = c.integer("bits"), group = c.integer("group");
@@ -107,8 +123,9 @@ Status half_matmul(KernelContext& c, const dense::Gemm& g, const Tensor& b) {
   return {};
 }
 
-uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, bool digits, bool half) {
-  if (digits) return dense::packed_b_digits_bytes(k, n);
+uint64_t matrix_bytes(size_t k, size_t n, bool packed, int64_t parts, int64_t digits, bool half) {
+  if (digits == 1) return dense::packed_b_shorts_bytes(k, n);
+  if (digits == 2) return dense::packed_b_digits_bytes(k, n);
   if (parts != 0) return dense::packed_b_bf16_bytes(k, n, parts_named(parts));
   return packed ? dense::packed_b_bytes(k, n) / (half ? 2 : 1) : uint64_t{k} * n * sizeof(float);
 }
@@ -121,8 +138,9 @@ bool have_elements(const Dims& dims, int64_t wanted) {
 }  // namespace
 
 // Inputs A [..., k], B, bias?, residual?. B is k x n, n x k when `transposed`, or packed; packed as
-// `parts` bf16 values an element, as two `digits` an element or as codes of `bits` bits where that
-// is not 0, or as f16. The result has A's shape with n last, or `shape` where given.
+// `parts` bf16 values an element, as two `digits` an element or one of 16 `digit_bits` or as codes
+// of `bits` bits where that is not 0, or as f16. The result has A's shape with n last, or `shape`
+// where given.
 Status fused_matmul(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1);
   const int64_t k = c.integer("k"), n = c.integer("n");
@@ -143,10 +161,12 @@ Status fused_matmul(KernelContext& c) {
                 dims.to_string());
   }
   const bool codes = c.integer("bits") != 0, half = b.dtype == DType::f16;
-  const bool digits = c.integer("digits") != 0;
-  if (digits && c.integer("digits") != 2)
-    return fail(ErrorCode::unsupported, "no product of {} digits", c.integer("digits"));
-  if (parts < 0 || parts > 2 || ((parts != 0 || digits) && (!packed || half)) || (half && !packed))
+  const int64_t digits = c.integer("digits"), digit_bits = c.integer("digit_bits");
+  const bool shorts = digits == 1 && digit_bits == 16;
+  if (!shorts && ((digits != 0 && digits != 2) || digit_bits != 0))
+    return fail(ErrorCode::unsupported, "no product of {} digits of {} bits", digits, digit_bits);
+  if (parts < 0 || parts > 2 || ((parts != 0 || digits != 0) && (!packed || half)) ||
+      (half && !packed))
     return fail(ErrorCode::unsupported, "a product of {} parts", parts);
   if (!codes && b.bytes() != matrix_bytes(k, n, packed, parts, digits, half))
     return fail(ErrorCode::shape_mismatch, "a matrix of {} bytes; {} x {} expected", b.bytes(), k,
@@ -158,7 +178,7 @@ Status fused_matmul(KernelContext& c) {
                 .k = static_cast<size_t>(k),
                 .a = a.as<float>(),
                 .lda = static_cast<size_t>(k),
-                .packed_b = packed && parts == 0 && !digits && !half ? b.as<float>() : nullptr,
+                .packed_b = packed && parts == 0 && digits == 0 && !half ? b.as<float>() : nullptr,
                 .b = packed ? nullptr : b.as<float>(),
                 .ldb = static_cast<size_t>(transposed ? k : n),
                 .b_transposed = transposed,
@@ -167,7 +187,7 @@ Status fused_matmul(KernelContext& c) {
   HOLOGRAM_TRY(g.epilogue, read_epilogue(c, 2, 3, n, y.count()));
   g.epilogue.alpha = static_cast<float>(c.number("alpha", 1));
   if (codes) return c.integer("dynamic") != 0 ? dynamic_matmul(c, g, b) : quantised_matmul(c, g, b);
-  if (digits) return digits_matmul(c, g, b);
+  if (digits != 0) return shorts ? shorts_matmul(c, g, b) : digits_matmul(c, g, b);
   if (parts != 0) return narrow_matmul(c, g, b, parts);
   if (half) return half_matmul(c, g, b);
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::gemm_scratch_bytes(g)));

@@ -1,16 +1,43 @@
-#include "backends/cpu/dense/conv_digits.h"
-
+// Convolutions of f32 values as 16-bit integers: by digits and by shorts.
 #include <algorithm>
 #include <limits>
 
-#include "backends/cpu/dense/testing.h"
-#include "backends/cpu/dense/unit_tile.h"
+#include "backends/cpu/dense/conv_digits.h"
+#include "backends/cpu/dense/conv_shorts.h"
+#include "backends/cpu/dense/unit_testing.h"
 
 namespace hologram::backends::dense {
 namespace {
 
 using conv_shapes::shape;
 
+struct Digits {
+  using Conv = ConvDigits;
+  static constexpr double kError = 6e-5;
+  static size_t packed_bytes(const ConvShape& s) { return packed_conv_digits_bytes(s); }
+  static void pack(const ConvShape& s, const float* weights, std::byte* packed) {
+    pack_conv_digits(s, weights, packed);
+  }
+  static size_t scratch_bytes(const Conv& conv) { return conv_digits_scratch_bytes(conv); }
+  static void run(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+    conv_digits(conv, scratch, pool);
+  }
+};
+
+struct Shorts {
+  using Conv = ConvShorts;
+  static constexpr double kError = 8e-5;
+  static size_t packed_bytes(const ConvShape& s) { return packed_conv_shorts_bytes(s); }
+  static void pack(const ConvShape& s, const float* weights, std::byte* packed) {
+    pack_conv_shorts(s, weights, packed);
+  }
+  static size_t scratch_bytes(const Conv& conv) { return conv_shorts_scratch_bytes(conv); }
+  static void run(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
+    conv_shorts(conv, scratch, pool);
+  }
+};
+
+template <class Form>
 struct Trial {
   ConvShape s;
   std::vector<float> x, w, bias, residual;
@@ -45,18 +72,18 @@ struct Trial {
     AlignedBytes output = poisoned_scratch(out_bytes), other = poisoned_scratch(out_bytes);
     to_blocked(s.batch, s.out_channels, out_pixels, residual.data(), other.as<float>().data(),
                pool);
-    AlignedBytes packed = poisoned_scratch(packed_conv_digits_bytes(s));
-    pack_conv_digits(s, w.data(), packed.data());
-    ConvDigits conv{.shape = s,
-                    .input = blocked,
-                    .packed_weights = packed.data(),
-                    .output = output.as<float>().data(),
-                    .epilogue = epilogue};
+    AlignedBytes packed = poisoned_scratch(Form::packed_bytes(s));
+    Form::pack(s, w.data(), packed.data());
+    typename Form::Conv conv{.shape = s,
+                             .input = blocked,
+                             .packed_weights = packed.data(),
+                             .output = output.as<float>().data(),
+                             .epilogue = epilogue};
     conv.epilogue.bias = bias.data();
     if (has_residual) conv.epilogue.residual = other.as<float>().data();
-    const size_t bytes = conv_digits_scratch_bytes(conv);
+    const size_t bytes = Form::scratch_bytes(conv);
     AlignedBytes scratch = poisoned_scratch(bytes);
-    conv_digits(conv, scratch.data(), pool);
+    Form::run(conv, scratch.data(), pool);
     for (size_t i = bytes; i < scratch.size(); ++i) EXPECT_EQ(scratch.data()[i], std::byte{0xff});
     std::vector<float> y(residual.size());
     from_blocked(s.batch, s.out_channels, out_pixels, output.as<float>().data(), y.data(), pool);
@@ -92,9 +119,10 @@ struct Trial {
   }
 };
 
-// Errors of roundings: of each term at most 2^-15 of the product of the largest values, and of
-// all the root of their number times a little of that.
-void expect_exact(const Trial& t, const std::vector<float>& y, auto finish) {
+// Errors of roundings: of each term at most 2^-15 of the product of the largest values, of shorts
+// of that of the norms of 32, and of all the root of their number times a little of that.
+template <class Form>
+void expect_exact(const Trial<Form>& t, const std::vector<float>& y, auto finish) {
   const ConvShape& s = t.s;
   const double terms = double(s.in_channels * s.kernel_height * s.kernel_width);
   size_t at = 0;
@@ -102,23 +130,21 @@ void expect_exact(const Trial& t, const std::vector<float>& y, auto finish) {
     for (size_t o = 0; o < s.out_channels; ++o)
       for (size_t oy = 0; oy < s.out_height; ++oy)
         for (size_t ox = 0; ox < s.out_width; ++ox, ++at) {
-          const Trial::Sum sum = t.exact(n, o, oy, ox);
-          const double allowed = 6e-5 * std::sqrt(terms) * sum.scale + 1e-6;
+          const typename Trial<Form>::Sum sum = t.exact(n, o, oy, ox);
+          const double allowed = Form::kError * std::sqrt(terms) * sum.scale + 1e-6;
           ASSERT_NEAR(y[at], finish(sum.value, at, o), allowed)
               << s.in_channels << "->" << s.out_channels << " kernel " << s.kernel_height
               << " stride " << s.stride_height << " at " << n << "," << o << "," << oy << "," << ox;
         }
 }
 
-void with_and_without_tiles(auto body) {
-  for_each_level(body);
-  detail::allow_amx(false);
-  for_each_level(body);
-  detail::allow_amx(true);
-}
+template <class Form>
+class ConvInt16 : public testing::Test {};
+using Forms = testing::Types<Digits, Shorts>;
+TYPED_TEST_SUITE(ConvInt16, Forms);
 
-TEST(ConvDigits, EveryShape) {
-  with_and_without_tiles([] {
+TYPED_TEST(ConvInt16, EveryShape) {
+  for_each_unit_level([] {
     ConvShape uneven = shape(21, 16, 9, 12, 3, 2, 1);
     uneven.kernel_height = 2;
     uneven.stride_height = 1;
@@ -134,7 +160,7 @@ TEST(ConvDigits, EveryShape) {
           shape(128, 33, 9, 9, 3, 1, 1), shape(192, 16, 7, 7, 3, 1, 2, 2),
           shape(5, 7, 1, 1, 1, 1, 0), shape(5, 7, 1, 1, 3, 1, 1), shape(33, 9, 10, 10, 4, 3, 2),
           shape(24, 8, 8, 8, 2, 1, 3), uneven}) {
-      Trial t(s);
+      Trial<TypeParam> t(s);
       t.epilogue.activation = Activation::relu;
       expect_exact(t, t.result(ThreadPool::shared()), [&](double sum, size_t at, size_t o) {
         return std::max(sum + t.bias[o] + t.residual[at], 0.0);
@@ -143,10 +169,10 @@ TEST(ConvDigits, EveryShape) {
   });
 }
 
-TEST(ConvDigits, Activations) {
-  with_and_without_tiles([] {
+TYPED_TEST(ConvInt16, Activations) {
+  for_each_unit_level([] {
     for (const ConvShape& s : {shape(53, 37, 6, 5, 1, 1, 0), shape(53, 37, 6, 5, 3, 1, 1)}) {
-      Trial t(s);
+      Trial<TypeParam> t(s);
       t.has_residual = false;
       t.epilogue.activation = Activation::leaky_relu;
       t.epilogue.first = 0.25f;
@@ -165,11 +191,9 @@ TEST(ConvDigits, Activations) {
 }
 
 // Terms as large as they come, in sums as long as they come: none may leave 32 bits.
-TEST(ConvDigits, TheLongestSum) {
+TYPED_TEST(ConvInt16, TheLongestSum) {
   const ConvShape s = shape(7281, 16, 3, 3, 3, 1, 0);
-  ASSERT_TRUE(conv_digits_supported(s));
-  ASSERT_FALSE(conv_digits_supported(shape(7282, 16, 3, 3, 3, 1, 0)));
-  Trial t(s);
+  Trial<TypeParam> t(s);
   t.has_residual = false;
   for (float& v : t.x) v = 0.5019f;
   for (float& v : t.w) v = -2.0f * 0.5019f;
@@ -178,15 +202,15 @@ TEST(ConvDigits, TheLongestSum) {
   for (float v : t.result(ThreadPool::shared())) ASSERT_NEAR(v, expected, 1e-4 * -expected);
 }
 
-TEST(ConvDigits, WhatIsNotFiniteMakesNaN) {
+TYPED_TEST(ConvInt16, WhatIsNotFiniteMakesNaN) {
   const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
                        -std::numeric_limits<float>::infinity()};
-  with_and_without_tiles([&] {
+  for_each_unit_level([&] {
     for (size_t kernel : {1, 3})
       for (float value : bad) {
         const ConvShape s = shape(37, 20, 6, 5, kernel, 1, kernel / 2);
         const size_t pixels = 30;
-        Trial t(s);
+        Trial<TypeParam> t(s);
         t.has_residual = false;
         t.x[pixels * 36 + 7] = value;  // a pixel of the first sample
         t.w[3 * 37 * kernel * kernel + 5] = value;
@@ -200,9 +224,9 @@ TEST(ConvDigits, WhatIsNotFiniteMakesNaN) {
   });
 }
 
-TEST(ConvDigits, ZerosStayZeros) {
+TYPED_TEST(ConvInt16, ZerosStayZeros) {
   for (size_t kernel : {1, 3}) {
-    Trial t(shape(37, 20, 6, 5, kernel, 1, kernel / 2));
+    Trial<TypeParam> t(shape(37, 20, 6, 5, kernel, 1, kernel / 2));
     t.has_residual = false;
     std::ranges::fill(t.bias, 0.0f);
     for (size_t i = 0; i < t.x.size() / 2; ++i) t.x[i] = 0;
@@ -211,15 +235,15 @@ TEST(ConvDigits, ZerosStayZeros) {
   }
 }
 
-TEST(ConvDigits, ThreadsAndBatchDoNotMatter) {
+TYPED_TEST(ConvInt16, ThreadsAndBatchDoNotMatter) {
   ThreadPool one(1), two(2), five(5);
   for (const ConvShape& s : {shape(64, 80, 28, 28, 3, 1, 1), shape(40, 70, 90, 60, 1, 1, 0),
                              shape(96, 48, 30, 41, 3, 2, 1)}) {
-    const Trial t(s);
+    const Trial<TypeParam> t(s);
     const std::vector<float> y = t.result(one);
     EXPECT_EQ(y, t.result(two));
     EXPECT_EQ(y, t.result(five));
-    Trial second = t;
+    Trial<TypeParam> second = t;
     second.s.batch = 1;
     second.x.erase(second.x.begin(), second.x.begin() + ptrdiff_t(t.x.size() / 2));
     second.residual.erase(second.residual.begin(),
@@ -229,14 +253,29 @@ TEST(ConvDigits, ThreadsAndBatchDoNotMatter) {
 }
 
 // Sums of integers are exact, so that tiles give the bits of any other CPU with AVX-512.
-TEST(ConvDigits, TheSameBitsByTiles) {
+TYPED_TEST(ConvInt16, TheSameBitsByTiles) {
   for (const ConvShape& s : {shape(200, 80, 9, 10, 3, 1, 1), shape(300, 40, 9, 10, 1, 1, 0)}) {
-    const Trial t(s);
+    const Trial<TypeParam> t(s);
     detail::allow_amx(false);
     const std::vector<float> y = t.result(ThreadPool::shared());
     detail::allow_amx(true);
     EXPECT_EQ(t.result(ThreadPool::shared()), y);
   }
+}
+
+TEST(ConvDigits, HasALongestSum) {
+  EXPECT_TRUE(conv_digits_supported(shape(7281, 16, 3, 3, 3, 1, 0)));
+  EXPECT_FALSE(conv_digits_supported(shape(7282, 16, 3, 3, 3, 1, 0)));
+}
+
+TEST(ConvShorts, PaysWhereChannelsFillTheChunks) {
+  const auto pays = [](size_t in, size_t kernel) {
+    return conv_shorts_pays(shape(in, 64, 8, 8, kernel, 1, kernel / 2));
+  };
+  EXPECT_TRUE(pays(32, 1));
+  EXPECT_TRUE(pays(64, 3));
+  EXPECT_TRUE(pays(16, 3));   // two pixels a chunk
+  EXPECT_FALSE(pays(16, 1));  // half of each chunk would be zeros
 }
 
 TEST(ConvDigits, PaysWhereChannelsFillTheChunks) {
