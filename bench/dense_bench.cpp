@@ -520,7 +520,11 @@ void bench_shorts(const char* name, size_t m, size_t n, size_t k, ThreadPool& po
 
 void bench_attention(const char* model, size_t heads, size_t tokens, size_t depth, bool causal,
                      ThreadPool& pool, size_t parts) {
-  const char* name = parts == 2 ? "attention fast" : parts == 1 ? "attention bf16" : "attention";
+  const bool shorts = parts == 3;  // in the place of parts
+  const char* name = shorts       ? "attention shorts"
+                     : parts == 2 ? "attention fast"
+                     : parts == 1 ? "attention bf16"
+                                  : "attention";
   if (!wanted(name)) return;
   const size_t width = heads * depth;
   Floats q(tokens * width), k(tokens * width), v(tokens * width), out(tokens * width);
@@ -541,7 +545,8 @@ void bench_attention(const char* model, size_t heads, size_t tokens, size_t dept
               .out_strides = strides,
               .scale = 0.125f,
               .causal = causal,
-              .parts = parts};
+              .parts = shorts ? 0 : parts,
+              .shorts = shorts};
   Floats scratch(attention_scratch_bytes(a) / 4);
   const auto run = [&] { attention(a, scratch.bytes.data(), pool); };
   const double work = 4.0 * heads * tokens * tokens * depth * (causal ? 0.5 : 1.0);
@@ -657,15 +662,19 @@ int main(int argc, char** argv) {
   bench::conv_table(one, two);
   bench::conv_bf16_table(one);
   bench::conv_forms_table(one);
-  for (auto [m, n, k] :
-       {std::array<size_t, 3>{512, 512, 512}, {128, 3072, 768}, {128, 768, 3072}, {1, 768, 768}}) {
+  for (auto [m, n, k] : {std::array<size_t, 3>{512, 512, 512},
+                         {128, 3072, 768},
+                         {128, 768, 3072},
+                         {1500, 384, 384},
+                         {1500, 1536, 384},
+                         {1, 768, 768}}) {
     bench::bench_int8(m, n, k, one);
     bench::bench_bf16("gemm bf16", backends::dense::Bf16Parts::one, m, n, k, one);
     bench::bench_bf16("gemm fast", backends::dense::Bf16Parts::two, m, n, k, one);
     bench::bench_shorts("gemm shorts", m, n, k, one);
     bench::bench_digits("gemm digits", m, n, k, one);
   }
-  for (size_t parts : {0, 2, 1}) {
+  for (size_t parts : {0, 2, 1, 3}) {
     bench::bench_attention("bert", 12, 128, 64, false, one, parts);
     bench::bench_attention("gpt2", 12, 128, 64, true, one, parts);
     bench::bench_attention("vit", 12, 197, 64, false, one, parts);

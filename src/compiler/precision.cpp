@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "backends/cpu/dense/attention.h"
 #include "backends/cpu/dense/conv_bytes.h"
 #include "backends/cpu/dense/conv_digits.h"
 #include "backends/cpu/dense/conv_shorts.h"
@@ -170,6 +171,8 @@ bool has_digits(const Node& node) {
 // Without tiles, where CPUs multiply 16-bit integers in pairs, twice as fast as f32.
 bool has_shorts(const Node& node) {
   if (dense::has_bf16_tiles() || !dense::has_word_products()) return false;
+  if (node.op == "Attention")
+    return dense::has_short_attention() && node.attributes.integer("ordered") == 0;
   if (node.op == "MatMul") return true;
   const auto shape = blocked_shape(node);
   return shape && dense::conv_shorts_supported(*shape) && dense::conv_shorts_pays(*shape);

@@ -151,6 +151,14 @@ TEST(HostileNumbers, StridesOfFusedAttention) {
           "'k' reaches beyond");
   refused(with(with(call, "heads", int64_t{1} << 62), "value_depth", int64_t{1} << 62),
           "too large");
+  const Call shorts = with(with(call, "digits", int64_t{1}), "digit_bits", int64_t{16});
+  EXPECT_EQ(floats(shorts).size(), 16u);
+  for (int64_t bits : {int64_t{8}, int64_t{0}, kLargest})
+    refused(with(shorts, "digit_bits", bits), "attention of");
+  for (int64_t digits : {int64_t{0}, int64_t{2}, int64_t{-1}, kLargest})
+    refused(with(shorts, "digits", digits), "attention of");
+  refused(with(shorts, "parts", int64_t{1}), "attention of");
+  refused(with(shorts, "ordered", int64_t{1}), "attention of");
   refused({"hologram.ToBlocked", {zeros(Dims::filled(16, 1))}}, "too many");
 }
 

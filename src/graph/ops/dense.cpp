@@ -255,7 +255,8 @@ void add_dense(OperatorTable& table) {
       "A:T, B:P, bias:T?, residual:T?, scales:T?, zeros:T? -> Y:T", matmul);
   add("Attention",
       "batch:i, queries:i, keys:i, heads:i, kv_heads:i, depth:i, value_depth:i, scale:f, q:is, "
-      "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is, parts:i, ordered:i",
+      "k:is, v:is, causal:i, rows_first:i, merged:i, shape:is, parts:i, digits:i, "
+      "digit_bits:i, ordered:i",
       "Q:T, K:T, V:T, mask:T? -> Y:T", attention);
   add("Rotary", "heads:i", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);
   add("RotaryPairs", "", "X:T, cos:T, sin:T -> Y:T", same_shape_as_first);

@@ -170,7 +170,7 @@ constexpr size_t kMostSlots = 32;
 size_t query_blocks(const Attention& a) { return RowTiles(a.queries, query_block(a)).tiles; }
 size_t job_count(const Attention& a) { return a.batch * a.heads * query_blocks(a); }
 size_t slot_floats(const Attention& a) {
-  return a.parts != 0 ? narrow_attention_floats(a) : AttentionScratch(a).total;
+  return is_narrow(a) ? narrow_attention_floats(a) : AttentionScratch(a).total;
 }
 }  // namespace
 
@@ -185,6 +185,7 @@ void attention(const Attention& a, std::byte* scratch, ThreadPool& pool) {
   const auto run = HWY_DYNAMIC_DISPATCH(attend);
   const TileKernel kernel = tile_kernel();
   const RowTiles queries(a.queries, query_block(a));
+  const bool narrow = is_narrow(a);
   const auto body = [&](size_t begin, size_t end) {
     for (size_t slot = begin; slot < end; ++slot) {
       for (size_t i = jobs * slot / slots; i < jobs * (slot + 1) / slots; ++i) {
@@ -195,7 +196,7 @@ void attention(const Attention& a, std::byte* scratch, ThreadPool& pool) {
                                queries.begin(block),
                                queries.height(block),
                                reinterpret_cast<float*>(scratch) + slot * floats};
-        if (a.parts != 0)
+        if (narrow)
           attend_narrow(job);
         else
           run(job, kernel);

@@ -40,7 +40,14 @@ struct Attention {
   // finite; 0: f32. The softmax between them is as exact as what it makes: 0.7% of a weight for
   // one, 1e-5 for two.
   size_t parts = 0;
+  // Operands of both products as 16-bit integers (see GemmShorts), which must be finite: queries
+  // and keys by a scale each, weights by one for 16 keys, values by one for 128. Without softcap,
+  // and where has_short_attention(); elsewhere in f32.
+  bool shorts = false;
 };
+
+// Whether this CPU has the instructions for attention by shorts.
+bool has_short_attention();
 
 size_t attention_scratch_bytes(const Attention& attention);
 void attention(const Attention& attention, std::byte* scratch, ThreadPool& pool);

@@ -14,10 +14,12 @@
 namespace hologram::backends::dense {
 
 inline constexpr size_t kKeyBlock = 128;
+// Whether products are narrow (attention_narrow.cpp).
+bool is_narrow(const Attention& attention);
 // A block packs its keys once, so a large one is better, except that it skips fewer masked keys
 // (which narrow products skip by tiles of queries) and leaves less to share among threads.
 inline size_t query_block(const Attention& a) {
-  if (a.parts != 0)
+  if (is_narrow(a))
     return std::min<size_t>(512, align_up(std::max<size_t>(a.queries, 1), 2 * kChunk));
   // The scores of all keys should stay in L2.
   if (a.ordered) return std::clamp<size_t>(65536 / std::max<size_t>(a.keys, 1), 16, 128);
@@ -78,7 +80,7 @@ class AttentionLayout {
   size_t total_ = 0;
 };
 
-// Products of bf16 values, `parts` of them an operand (attention_narrow.cpp).
+// Products of bf16 values, `parts` of them an operand, or of shorts (attention_narrow.cpp).
 size_t narrow_attention_floats(const Attention& attention);
 void attend_narrow(const AttentionJob& job);
 

@@ -282,9 +282,9 @@ void attend_parts(const AttentionJob& job, const UnitKernels& kernels) {
   }
 }
 
-const TurnedKernels* get_turned_kernels([[maybe_unused]] size_t parts) {
+const TurnedKernels* get_turned_kernels([[maybe_unused]] TurnedForm form) {
 #if HWY_TARGET == HWY_AVX3
-  return turned_kernels(parts);
+  return turned_kernels(form);
 #else
   return nullptr;
 #endif
@@ -301,9 +301,13 @@ HWY_EXPORT(get_turned_kernels);
 namespace {
 const TurnedKernels* turned(const Attention& a) {
   if (a.softcap != 0.0f) return nullptr;
-  return HWY_DYNAMIC_DISPATCH(get_turned_kernels)(a.parts);
+  return HWY_DYNAMIC_DISPATCH(get_turned_kernels)(turned_form(a));
 }
 }  // namespace
+bool has_short_attention() {
+  return HWY_DYNAMIC_DISPATCH(get_turned_kernels)(TurnedForm::shorts) != nullptr;
+}
+bool is_narrow(const Attention& a) { return a.parts != 0 || (a.shorts && turned(a) != nullptr); }
 size_t narrow_attention_floats(const Attention& a) {
   return turned(a) ? turned_attention_floats(a) : NarrowScratch(a).total;
 }

@@ -46,6 +46,12 @@ struct Trial {
     a.mask = mask.data();
     a.mask_strides = {0, a.queries * a.keys, a.keys};
   }
+  // Of so many bf16 parts, or of shorts.
+  static constexpr size_t kShorts = 3;
+  void use(size_t form) {
+    a.shorts = form == kShorts;
+    a.parts = a.shorts ? 0 : form;
+  }
   void run(ThreadPool& pool) {
     AlignedBytes scratch = poisoned_scratch(attention_scratch_bytes(a));
     attention(a, scratch.data(), pool);
@@ -83,7 +89,8 @@ struct Trial {
               ASSERT_TRUE(std::isnan(got)) << "query " << i;
             } else {
               ASSERT_NEAR(got, right,
-                          a.parts == 1   ? 0.05
+                          a.shorts       ? 6e-4
+                          : a.parts == 1 ? 0.05
                           : a.parts == 2 ? 5e-5
                                          : 4e-6)
                   << a.queries << " queries " << a.keys << " keys, head " << h << " query " << i;
@@ -145,12 +152,12 @@ TEST(Attention, MaskedFirstBlockAndNoKeys) {
 // Operands as bf16 values: one, or two for nearly f32.
 TEST(Attention, Parts) {
   for_each_level([] {
-    for (size_t parts : {1, 2})
+    for (size_t form : {size_t{1}, size_t{2}, Trial::kShorts})
       for (int kind = 0; kind < 32; ++kind)
         for (size_t keys : {1, 33, 150}) {
           const size_t depth = kind & 4 ? 20 : 64, queries = kind & 8 ? 130 : 37;
           Trial t(2, 4, kind & 8 ? 2 : 4, queries, keys, depth, kind & 4 ? 49 : 64);
-          t.a.parts = parts;
+          t.use(form);
           if (kind & 1) t.add_mask();
           if (kind & 2) {
             t.a.causal = true;
@@ -169,16 +176,16 @@ TEST(Attention, Parts) {
 
 TEST(Attention, PartsOfWhatIsMaskedOrNotANumber) {
   for_each_level([] {
-    for (size_t parts : {1, 2}) {
+    for (size_t form : {size_t{1}, size_t{2}, Trial::kShorts}) {
       Trial t(1, 1, 1, 40, 200, 64, 64);
-      t.a.parts = parts;
+      t.use(form);
       t.add_mask();
       for (size_t i = 0; i < t.mask.size(); ++i)  // the whole first block, and all of a query
         if (i % 200 < 140 || i / 200 == 7) t.mask[i] = -HUGE_VALF;
       t.expect_right();
       for (bool masked : {false, true}) {
         Trial nan(1, 1, 1, 40, 200, 64, 64);
-        nan.a.parts = parts;
+        nan.use(form);
         if (masked) nan.add_mask();
         nan.q[3 * 64] = NAN;
         nan.run(ThreadPool::shared());
@@ -191,12 +198,12 @@ TEST(Attention, PartsOfWhatIsMaskedOrNotANumber) {
 // Scores that rise or fall from block to block of keys, by more than weights have exponents too.
 TEST(Attention, PartsOfScoresFarApart) {
   for_each_level([] {
-    for (size_t parts : {1, 2})
+    for (size_t form : {size_t{1}, size_t{2}, Trial::kShorts})
       for (float rise : {10.0f, 30.0f, 100.0f, 1e5f})
         for (bool masked : {false, true}) {
           if (masked && rise > 100.0f) continue;  // f32 would round the mask off
           Trial t(1, 1, 1, 70, 420, 64, 64);
-          t.a.parts = parts;
+          t.use(form);
           if (masked) t.add_mask();
           t.a.scale = 1.0f;
           std::fill(t.q.begin(), t.q.end(), 0.0f);
@@ -212,10 +219,10 @@ TEST(Attention, PartsOfScoresFarApart) {
 // One mask for all queries, of numbers that cannot be multiplied.
 TEST(Attention, PartsMaskedByTheLowestNumber) {
   for_each_level([] {
-    for (size_t parts : {1, 2})
+    for (size_t form : {size_t{1}, size_t{2}, Trial::kShorts})
       for (size_t hidden : {0, 3, 140, 200}) {
         Trial t(1, 2, 2, 40, 200, 64, 64);
-        t.a.parts = parts;
+        t.use(form);
         t.add_mask();
         t.a.mask_strides = {0, 0, 0};
         const float lowest = std::numeric_limits<float>::lowest();
@@ -229,14 +236,14 @@ TEST(Attention, PartsMaskedByTheLowestNumber) {
 
 TEST(Attention, PartsOfKeysAndMasksThatAreNoNumbers) {
   for_each_level([] {
-    for (size_t parts : {1, 2}) {
+    for (size_t form : {size_t{1}, size_t{2}, Trial::kShorts}) {
       Trial keys(1, 1, 1, 40, 200, 64, 64);
-      keys.a.parts = parts;
+      keys.use(form);
       keys.k[150 * 64 + 5] = NAN;
       keys.run(ThreadPool::shared());
       for (float x : keys.out) ASSERT_TRUE(std::isnan(x));
       Trial mask(1, 1, 1, 40, 200, 64, 64);
-      mask.a.parts = parts;
+      mask.use(form);
       mask.add_mask();
       mask.mask[7 * 200 + 190] = NAN;
       mask.run(ThreadPool::shared());
@@ -246,12 +253,12 @@ TEST(Attention, PartsOfKeysAndMasksThatAreNoNumbers) {
 }
 
 TEST(Attention, ThreadsAndBatchDoNotMatter) {
-  for (size_t kind : {0, 1, 2, 3}) {
-    const size_t parts = kind % 3;
+  for (size_t kind : {0, 1, 2, 3, 4}) {
+    const size_t form = kind % 4;
     ThreadPool one(1), three(3);
     Trial a(3, 2, 2, 150, 150, 64, 64), b(3, 2, 2, 150, 150, 64, 64), c(3, 2, 2, 150, 150, 64, 64);
-    a.a.parts = b.a.parts = c.a.parts = parts;
-    a.a.ordered = b.a.ordered = c.a.ordered = kind == 3;
+    for (Trial* t : {&a, &b, &c}) t->use(form);
+    a.a.ordered = b.a.ordered = c.a.ordered = kind == 4;
     a.run(one);
     b.run(three);
     EXPECT_EQ(a.out, b.out);

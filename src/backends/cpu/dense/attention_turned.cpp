@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/dense/attention_job.h"
+#include "backends/cpu/dense/short_values.h"
 #include "backends/cpu/dense/transpose.h"
 #include "backends/cpu/dense/unit_tile.h"
 
@@ -15,31 +16,39 @@ constexpr size_t kWide = 2 * kChunk;  // values of a chunk of units
 constexpr size_t kBlockChunks = kKeyBlock / kWide;
 constexpr size_t kPanelUnits = kChunk * kPanelQueries;
 static_assert(kPanelQueries == kWide && kMaxUnitRows == kWide);
+static_assert(kGroupKeys == kShortRun && kGroupKeys == 2 * kShortUnits);
 
 // What one block of queries works in. Left sides (keys, values turned) are [part][chunk][row][16]
 // units, right sides (queries turned, weights) panels of [chunk][part][16][32]. There are scores
 // and weights of two panels: see `Steps`.
 struct TurnedScratch {
+  size_t parts;                                                            // of an operand
   size_t panels;                                                           // of queries
   size_t depth;                                                            // chunks of a query
   size_t value_rows;                                                       // of values turned
   size_t q, steps, keys, values, scores, weights, out, panel, mask, sums;  // offsets in floats
+  size_t query_units, key_units, value_units, scales;                      // of shorts
   size_t total;
   explicit TurnedScratch(const Attention& a)
-      : panels((query_block(a) + kPanelQueries - 1) / kPanelQueries),
+      : parts(a.shorts ? 1 : a.parts),
+        panels((query_block(a) + kPanelQueries - 1) / kPanelQueries),
         depth((a.depth + kWide - 1) / kWide),
         value_rows(align_up(a.value_depth, kMaxUnitRows)) {
     AttentionLayout layout;
-    q = layout.take(panels * depth * a.parts * kPanelUnits);
+    q = layout.take(panels * depth * parts * kPanelUnits);
     steps = layout.take((depth + kBlockChunks) * (sizeof(ptrdiff_t) / sizeof(float)));
-    keys = layout.take((a.parts * depth * kKeyBlock + kUnitRowsBeyond) * kChunk);
-    values = layout.take((a.parts * kBlockChunks * value_rows + kUnitRowsBeyond) * kChunk);
+    keys = layout.take((parts * depth * kKeyBlock + kUnitRowsBeyond) * kChunk);
+    values = layout.take((parts * kBlockChunks * value_rows + kUnitRowsBeyond) * kChunk);
     scores = layout.take(2 * kKeyBlock * kPanelQueries);
-    weights = layout.take(2 * kBlockChunks * a.parts * kPanelUnits);
+    weights = layout.take(2 * kBlockChunks * parts * kPanelUnits);
     out = layout.take(panels * value_rows * kPanelQueries);
     panel = layout.take(panels * sizeof(TurnedPanel) / sizeof(float));
     mask = layout.take(a.mask && a.mask_strides.row != 0 ? kKeyBlock * kPanelQueries : 0);
     sums = layout.take(kMaxUnitRows * kPanelQueries);
+    query_units = layout.take(a.shorts ? panels * kPanelQueries : 0);
+    key_units = layout.take(a.shorts ? kKeyBlock : 0);
+    value_units = layout.take(a.shorts ? value_rows : 0);
+    scales = layout.take(a.shorts ? 2 * kKeyBlock / kGroupKeys * kPanelQueries : 0);
     total = layout.total();
   }
 };
@@ -101,7 +110,81 @@ class TurnedJob {
     return seen_from({s.number + 1, s.key, s.panel + 1, 0});
   }
 
+  void pack_short_queries() const {
+    alignas(64) uint32_t rows[kPanelUnits];
+    for (size_t p = 0; p * kPanelQueries < job_.count; ++p) {
+      const size_t count = queries(p);
+      float* const units = at(places_.query_units) + p * kPanelQueries;
+      float factors[kPanelQueries];
+      ShortPixels q{.from = job_.q() + p * kPanelQueries * a_.q_strides.row,
+                    .block = kShortRun,
+                    .step = a_.q_strides.row,
+                    .pixels = count,
+                    .count = a_.depth};
+      shorts_.units(q, units);
+      std::fill(units + count, units + kPanelQueries, 0.0f);
+      for (size_t r = 0; r < count; ++r) {
+        const ShortScale own(units[r]);
+        factors[r] = own.factor;
+        units[r] = own.back * a_.scale * kernels_.unit;
+      }
+      for (size_t c = 0; c < places_.depth; ++c, q.from += kWide, q.count -= kWide) {
+        std::memset(rows, 0, sizeof(rows));
+        write_shorts(q, factors, rows);
+        transpose_block(kPanelQueries, kChunk, reinterpret_cast<const float*>(rows), kChunk,
+                        at(places_.q) + (p * places_.depth + c) * kPanelUnits, kPanelQueries);
+      }
+    }
+  }
+  // A chunk of each row.
+  void write_shorts(ShortPixels rows, const float* factors, uint32_t* to) const {
+    rows.count = std::min(rows.count, kWide);
+    shorts_.runs({.values = rows,
+                  .runs = 2,
+                  .factors = factors,
+                  .factor_step = 1,
+                  .to = reinterpret_cast<int16_t*>(to)});
+  }
+
+  void pack_short_keys(size_t key, size_t count) const {
+    float* const units = at(places_.key_units);
+    float factors[kKeyBlock];
+    ShortPixels k{.from = job_.k() + key * a_.k_strides.row,
+                  .block = kShortRun,
+                  .step = a_.k_strides.row,
+                  .pixels = count,
+                  .count = a_.depth};
+    shorts_.units(k, units);
+    for (size_t r = 0; r < count; ++r) {
+      const ShortScale own(units[r]);
+      factors[r] = own.factor;
+      units[r] = own.back;
+    }
+    for (size_t c = 0; c < places_.depth; ++c, k.from += kWide, k.count -= kWide)
+      write_shorts(k, factors, units_at(places_.keys) + steps()[c]);
+  }
+
+  void pack_short_values(size_t key, size_t count) const {
+    alignas(64) uint32_t pairs[kChunk * kChunk];
+    const float* const from = job_.v() + key * a_.v_strides.row;
+    const size_t stride = a_.v_strides.row;
+    for (size_t row = 0; row < places_.value_rows; row += kChunk) {
+      float* const units = at(places_.value_units) + row;
+      const size_t columns = row < a_.value_depth ? std::min(kChunk, a_.value_depth - row) : 0;
+      kernels_.value_units(from + row, stride, count, columns, units);
+      for (size_t j = 0; j < count; j += kWide) {
+        kernels_.value_pairs(from + j * stride + row, stride, std::min(kWide, count - j), columns,
+                             units, pairs);
+        transpose_block(kChunk, kChunk, reinterpret_cast<const float*>(pairs), kChunk,
+                        reinterpret_cast<float*>(units_at(places_.values) +
+                                                 value_steps()[j / kWide] + row * kChunk),
+                        kChunk);
+      }
+    }
+  }
+
   void pack_queries() const {
+    if (a_.shorts) return pack_short_queries();
     alignas(64) float scaled[kPanelQueries * kWide];
     alignas(64) uint32_t turned[2][kPanelUnits];
     for (size_t p = 0; p * kPanelQueries < job_.count; ++p)
@@ -119,6 +202,7 @@ class TurnedJob {
   }
 
   void pack_keys(size_t key, size_t count) const {
+    if (a_.shorts) return pack_short_keys(key, count);
     for (size_t c = 0; c < places_.depth; ++c) {
       const float* from = job_.k() + key * a_.k_strides.row + c * kWide;
       const size_t used = std::min(kWide, a_.depth - c * kWide);
@@ -133,6 +217,7 @@ class TurnedJob {
   }
 
   void pack_values(size_t key, size_t count) const {
+    if (a_.shorts) return pack_short_values(key, count);
     alignas(64) uint32_t pairs[2][kPanelUnits];
     for (size_t row = 0; row < places_.value_rows; row += kWide)
       for (size_t j = 0; j < count; j += kWide) {
@@ -147,17 +232,24 @@ class TurnedJob {
       }
   }
 
+  // Whether kernels add to sums, and have something done meanwhile.
+  bool adds() const { return units_.depth != 0 && !a_.shorts; }
+
   float* scores(const Step& s) const {
     return at(places_.scores) + s.number % 2 * kKeyBlock * kPanelQueries;
   }
   uint32_t* weights(const Step& s) const {
-    return units_at(places_.weights) + s.number % 2 * kBlockChunks * a_.parts * kPanelUnits;
+    return units_at(places_.weights) + s.number % 2 * kBlockChunks * places_.parts * kPanelUnits;
+  }
+  float* scales(const Step& s) const {
+    return at(places_.scales) + s.number % 2 * (kKeyBlock / kGroupKeys) * kPanelQueries;
   }
 
   // Rows of a tile: those of AMX are written by 16 rows.
   size_t tile_rows(size_t rows) const {
-    const size_t tiles = std::max<size_t>((rows + units_.rows - 1) / units_.rows, 1);
-    return align_up((rows + tiles - 1) / tiles, units_.rows % kChunk == 0 ? kChunk : 1);
+    const size_t most = a_.shorts ? kShortRows : units_.rows;
+    const size_t tiles = std::max<size_t>((rows + most - 1) / most, 1);
+    return align_up((rows + tiles - 1) / tiles, most % kChunk == 0 ? kChunk : 1);
   }
 
   void hide_unseen(const Step& s) const {
@@ -184,14 +276,15 @@ class TurnedJob {
     if (next.keys != 0 && (next.number == 0 || next.key != now.key))
       pack_keys(next.key, std::min(kKeyBlock, job_.visible() - next.key));
     alignas(64) float block_sums[kPanelQueries] = {};
-    const TurnedBlock block{scores(now), now.padded(), weights(now), &panel(now.panel), block_sums};
+    const TurnedBlock block{scores(now), now.padded(),      weights(now),
+                            scales(now), &panel(now.panel), block_sums};
     if (now.keys != 0) {
       hide_unseen(now);
       if (!block.panel->begun) kernels_.begin(block);
     }
     // Vectors beside the products: as many groups of keys with each tile as is its part of all.
-    const size_t score_units = a_.parts * places_.depth * kChunk;
-    const size_t sum_units = a_.parts * last.padded() / 2;
+    const size_t score_units = places_.parts * places_.depth * kChunk;
+    const size_t sum_units = places_.parts * last.padded() / 2;
     const size_t all =
         (next.keys * score_units + (last.keys != 0 ? places_.value_rows : 0) * sum_units);
     size_t asked = 0, weighed = 0;
@@ -200,23 +293,29 @@ class TurnedJob {
     };
     const auto beside = [&] { weigh_until(asked * (block.keys / kGroupKeys) / all * kGroupKeys); };
     const FunctionRef<void()> meanwhile(beside);
-    const auto tile = a_.parts == 2 ? units_.split : units_.bf16;
+    const auto tile = a_.shorts ? units_.shorts : a_.parts == 2 ? units_.split : units_.bf16;
     const auto run = [&](UnitTile t) {
       asked += t.rows * t.units;
-      if (units_.depth != 0) t.meanwhile = &meanwhile;
+      if (adds()) t.meanwhile = &meanwhile;
       tile(t);
-      if (units_.depth == 0) beside();
+      if (!adds()) beside();
     };
     const size_t key_rows = tile_rows(next.keys);
-    for (size_t key = 0; key < next.keys; key += key_rows)
+    for (size_t key = 0; key < next.keys; key += key_rows) {
+      const size_t rows = std::min(key_rows, next.keys - key);
+      float* const sums = scores(next) + key * kPanelQueries;
       run({.a = units_at(places_.keys) + key * kChunk,
            .steps = steps(),
            .a_low = key_low(),
-           .b = units_at(places_.q) + next.panel * places_.depth * a_.parts * kPanelUnits,
+           .b = units_at(places_.q) + next.panel * places_.depth * places_.parts * kPanelUnits,
            .units = score_units,
-           .rows = std::min(key_rows, next.keys - key),
+           .rows = rows,
            .width = kPanelQueries,
-           .sums = scores(next) + key * kPanelQueries});
+           .sums = sums});
+      if (a_.shorts)
+        shorts_.scale(sums, rows, kPanelQueries, at(places_.key_units) + key, 1,
+                      at(places_.query_units) + next.panel * kPanelQueries);
+    }
     if (last.keys != 0) multiply(last, sum_units, run);
     weigh_until(block.keys);
     if (now.keys != 0) kernels_.settle(block, out(now.panel), places_.value_rows);
@@ -229,7 +328,7 @@ class TurnedJob {
       packed_values_ = s.key + 1;
     }
     const bool first = s.key == 0;
-    const bool beside = !first && units_.depth == 0;  // kernels that do not add
+    const bool beside = a_.shorts || (!first && !adds());
     const size_t rows = tile_rows(places_.value_rows);
     for (size_t row = 0; row < places_.value_rows; row += rows) {
       const size_t height = std::min(rows, places_.value_rows - row);
@@ -242,8 +341,14 @@ class TurnedJob {
            .rows = height,
            .width = kPanelQueries,
            .sums = beside ? at(places_.sums) : to,
+           .run_scales = a_.shorts ? scales(s) : nullptr,
            .add = !first});
-      if (beside) kernels_.add(at(places_.sums), height, to);
+      if (a_.shorts) {
+        if (first) std::fill_n(to, height * kPanelQueries, 0.0f);
+        kernels_.add_scaled(at(places_.sums), at(places_.value_units) + row, height, to);
+      } else if (beside) {
+        kernels_.add(at(places_.sums), height, to);
+      }
     }
   }
 
@@ -265,6 +370,7 @@ class TurnedJob {
   const UnitKernels& units_;
   const TurnedKernels& kernels_;
   const TurnedScratch places_;
+  const ShortFunctions shorts_ = short_functions();
   mutable size_t packed_values_ = 0;
 };
 

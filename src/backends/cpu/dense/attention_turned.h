@@ -13,16 +13,30 @@
 // Such a weight is within 0.7% (rounding to bf16 alone: 0.4%), and the sums are those of what was
 // rounded. Of two parts they are within 1e-5.
 //
-// Internal to attention. For CPUs with AVX512_BF16 and VBMI (all that have AMX).
+// Of shorts, the weights of 16 keys have a scale a query, by which the sums of their products are
+// multiplied before they are added up: those of the largest weight, so that weights keep 13 bits of
+// it and more of the others' sum.
+//
+// Internal to attention. For CPUs with AVX512_BF16 and VBMI (all that have AMX), and VNNI for
+// shorts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/dense/attention.h"
+
 namespace hologram::backends::dense {
 
 inline constexpr size_t kPanelQueries = 32;
 inline constexpr size_t kGroupKeys = 16;  // what is weighed at a time
+
+enum class TurnedForm : uint8_t { one_part, two_parts, shorts };
+inline TurnedForm turned_form(const Attention& a) {
+  return a.shorts       ? TurnedForm::shorts
+         : a.parts == 2 ? TurnedForm::two_parts
+                        : TurnedForm::one_part;
+}
 
 // What belongs to a panel of queries.
 struct alignas(64) TurnedPanel {
@@ -36,6 +50,7 @@ struct TurnedBlock {
   float* scores = nullptr;      // [key][32]
   size_t keys = 0;              // a multiple of 32; those that nobody sees are -infinity
   uint32_t* weights = nullptr;  // [32 keys][part][16 pairs][32]
+  float* scales = nullptr;      // of shorts: [16 keys][32]
   TurnedPanel* panel = nullptr;
   float* sums = nullptr;  // 32: of this block's weights
 };
@@ -61,13 +76,19 @@ struct TurnedKernels {
   // out += sums, and out /= sum of the query, `rows` of 32 floats.
   void (*add)(const float* sums, size_t rows, float* out);
   void (*divide)(const TurnedPanel& panel, size_t rows, float* out);
+  // Of shorts: values as rows of a product. Up to 16 columns of `rows` floats become integers by
+  // units that they find: `to` is [pair of rows][16].
+  void (*value_units)(const float* from, size_t stride, size_t rows, size_t columns, float* units);
+  void (*value_pairs)(const float* from, size_t stride, size_t rows, size_t columns,
+                      const float* units, uint32_t* to);
+  // out += sums * units of the rows.
+  void (*add_scaled)(const float* sums, const float* units, size_t rows, float* out);
 };
 
 // Null where the CPU has no such instructions.
-const TurnedKernels* turned_kernels(size_t parts);
+const TurnedKernels* turned_kernels(TurnedForm form);
 
 // Attention without a cap (attention_turned.cpp).
-struct Attention;
 struct AttentionJob;
 struct UnitKernels;
 size_t turned_attention_floats(const Attention& attention);

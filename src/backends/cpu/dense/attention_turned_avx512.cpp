@@ -1,4 +1,6 @@
 #include "backends/cpu/dense/attention_turned.h"
+#include "backends/cpu/dense/short_values.h"
+#include "backends/cpu/dense/unit_tile.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -134,10 +136,61 @@ class TwoParts {
   __m512i upper_, halves_;
 };
 
+// Weights as TwoParts makes them, rounded to integers by the scale of 16 keys: four times the
+// largest is what the norm of 16 may be.
+class Shorts {
+ public:
+  static constexpr bool kTwo = true, kScaled = true;
+  HOLOGRAM_TURNED_INLINE Shorts() = default;
+  HOLOGRAM_TURNED_INLINE __m512 offset(__m512 base) const {
+    return _mm512_sub_ps(_mm512_setzero_ps(), base);
+  }
+  template <class Read>
+  HOLOGRAM_TURNED_INLINE void group(const Read& read, uint32_t* to, float* scale, __mmask16 lanes,
+                                    __m512& sum) const {
+    constexpr float kMost = kShortNorm / 4;
+    __m512 weights[kGroupKeys];
+    __m512 most = _mm512_setzero_ps();
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kGroupKeys; ++i) {
+      weights[i] = TwoParts::power(read(i));
+      most = _mm512_max_ps(most, weights[i]);
+      sum = _mm512_add_ps(sum, weights[i]);
+    }
+    // Weights that are next to nothing are nothing.
+    const __mmask16 any = _mm512_cmp_ps_mask(most, _mm512_set1_ps(1e-30f), _CMP_GT_OQ);
+    const __m512 factor = _mm512_maskz_div_ps(any, _mm512_set1_ps(kMost), most);
+    _mm512_mask_store_ps(scale, lanes, _mm512_mul_ps(most, _mm512_set1_ps(1 / kMost)));
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kGroupKeys; i += 2) {
+      const __m512i even = _mm512_cvtps_epi32(_mm512_mul_ps(weights[i], factor));
+      const __m512i odd = _mm512_cvtps_epi32(_mm512_mul_ps(weights[i + 1], factor));
+      _mm512_mask_store_epi32(
+          to + i / 2 * kPanelQueries, lanes,
+          _mm512_mask_blend_epi16(0xaaaaaaaau, even, _mm512_slli_epi32(odd, 16)));
+    }
+  }
+};
+
+// The weights of 16 keys, of scores that `read` gives.
+template <class Part, class Read>
+HOLOGRAM_TURNED_INLINE void weigh_group(const Part& part, const Read& read, uint32_t* to,
+                                        float* scale, __mmask16 lanes, __m512& sum) {
+  if constexpr (requires { Part::kScaled; }) {
+    part.group(read, to, scale, lanes, sum);
+  } else {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kGroupKeys; i += 2)
+      part.weigh(read(i), read(i + 1), to + i / 2 * kPanelQueries, lanes, sum);
+  }
+}
+
 // Of a pair of keys.
 template <class Part>
 HOLOGRAM_TURNED_INLINE uint32_t* weights_of(const TurnedBlock& block, size_t key) {
-  constexpr size_t kChunk = (Part::kTwo ? 2 : 1) * kGroupKeys * kPanelQueries;
+  constexpr size_t kParts = Part::kTwo && !requires { Part::kScaled; }
+  ? 2 : 1;
+  constexpr size_t kChunk = kParts * kGroupKeys * kPanelQueries;
   return block.weights + key / 32 * kChunk + key % 32 / 2 * kPanelQueries;
 }
 
@@ -150,11 +203,11 @@ HOLOGRAM_TURNED void weigh(const TurnedBlock& block, size_t key) {
     const float* scores = block.scores + key * kPanelQueries + lane;
     uint32_t* weights = weights_of<Part>(block, key) + lane;
     __m512 sum = _mm512_load_ps(block.sums + lane);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < kGroupKeys; i += 2)
-      part.weigh(_mm512_add_ps(offset, _mm512_load_ps(scores + i * kPanelQueries)),
-                 _mm512_add_ps(offset, _mm512_load_ps(scores + (i + 1) * kPanelQueries)),
-                 weights + i / 2 * kPanelQueries, 0xffff, sum);
+    const auto read = [&](size_t i) __attribute__((always_inline)) HOLOGRAM_TURNED {
+      return _mm512_add_ps(offset, _mm512_load_ps(scores + i * kPanelQueries));
+    };
+    weigh_group(part, read, weights, block.scales + key / kGroupKeys * kPanelQueries + lane, 0xffff,
+                sum);
     _mm512_store_ps(block.sums + lane, sum);
   }
 }
@@ -200,11 +253,13 @@ HOLOGRAM_TURNED __attribute__((noinline)) void weigh_again(const TurnedBlock& bl
       _mm512_mask_mov_ps(base, lanes, chosen<Part>(_mm512_mask_max_ps(most, had, most, base)));
   __m512 weighed = _mm512_setzero_ps();
   const __m512 offset = part.offset(_mm512_setzero_ps());
-  for (size_t key = 0; key < block.keys; key += 2) {
+  for (size_t key = 0; key < block.keys; key += kGroupKeys) {
     const float* scores = block.scores + key * kPanelQueries + lane;
-    part.weigh(_mm512_add_ps(offset, _mm512_sub_ps(_mm512_load_ps(scores), next)),
-               _mm512_add_ps(offset, _mm512_sub_ps(_mm512_load_ps(scores + kPanelQueries), next)),
-               weights_of<Part>(block, key) + lane, lanes, weighed);
+    const auto read = [&](size_t i) __attribute__((always_inline)) HOLOGRAM_TURNED {
+      return _mm512_add_ps(offset, _mm512_sub_ps(_mm512_load_ps(scores + i * kPanelQueries), next));
+    };
+    weigh_group(part, read, weights_of<Part>(block, key) + lane,
+                block.scales + key / kGroupKeys * kPanelQueries + lane, lanes, weighed);
   }
   const __m512 fall =
       _mm512_mul_ps(_mm512_sub_ps(base, next), _mm512_set1_ps(Part::kTwo ? 1.0f : 1.0f / kSteps));
@@ -297,6 +352,53 @@ HOLOGRAM_TURNED void divide(const TurnedPanel& panel, size_t rows, float* out) {
   }
 }
 
+HOLOGRAM_TURNED void value_units(const float* from, size_t stride, size_t rows, size_t columns,
+                                 float* units) {
+  const auto used = static_cast<__mmask16>((1u << columns) - 1);
+  __m512 squares = _mm512_setzero_ps(), largest = squares, all = squares;
+  for (size_t first = 0; first < rows; first += kShortRun) {
+    __m512 sum = _mm512_setzero_ps();
+    for (size_t i = first; i < std::min(first + kShortRun, rows); ++i) {
+      const __m512 x = _mm512_maskz_loadu_ps(used, from + i * stride);
+      sum = _mm512_fmadd_ps(x, x, sum);
+      largest = _mm512_max_ps(largest, _mm512_abs_ps(x));
+    }
+    squares = _mm512_max_ps(squares, sum);
+    all = _mm512_add_ps(all, sum);  // which a NaN does not leave
+  }
+  const __m512 unit =
+      _mm512_max_ps(_mm512_mul_ps(_mm512_sqrt_ps(squares), _mm512_set1_ps(1 / kShortNorm)),
+                    _mm512_mul_ps(largest, _mm512_set1_ps(1 / kMostShort)));
+  // Squares beyond f32 are those of what is not finite, or as good as.
+  const __mmask16 good = _mm512_cmp_ps_mask(all, _mm512_set1_ps(3e38f), _CMP_LE_OQ);
+  _mm512_storeu_ps(units, _mm512_mask_mov_ps(_mm512_set1_ps(NAN), good, unit));
+}
+
+HOLOGRAM_TURNED void value_pairs(const float* from, size_t stride, size_t rows, size_t columns,
+                                 const float* units, uint32_t* to) {
+  const auto used = static_cast<__mmask16>((1u << columns) - 1);
+  const __m512 unit = _mm512_loadu_ps(units);
+  const __mmask16 any = _mm512_cmp_ps_mask(unit, _mm512_set1_ps(1e-35f), _CMP_GT_OQ);
+  const __m512 factor = _mm512_maskz_div_ps(any, _mm512_set1_ps(1.0f), unit);
+  const auto integers = [&](size_t row) __attribute__((always_inline)) HOLOGRAM_TURNED {
+    const __mmask16 is = row < rows ? used : __mmask16{0};
+    return _mm512_cvtps_epi32(
+        _mm512_mul_ps(factor, _mm512_maskz_loadu_ps(is, from + row * stride)));
+  };
+  for (size_t pair = 0; pair < kGroupKeys; ++pair, to += kLanes)
+    _mm512_storeu_si512(to, _mm512_mask_blend_epi16(0xaaaaaaaau, integers(2 * pair),
+                                                    _mm512_slli_epi32(integers(2 * pair + 1), 16)));
+}
+
+HOLOGRAM_TURNED void add_scaled(const float* sums, const float* units, size_t rows, float* out) {
+  for (size_t row = 0; row < rows; ++row) {
+    const __m512 unit = _mm512_set1_ps(units[row]);
+    for (size_t i = row * kPanelQueries; i < (row + 1) * kPanelQueries; i += kLanes)
+      _mm512_store_ps(out + i,
+                      _mm512_fmadd_ps(unit, _mm512_load_ps(sums + i), _mm512_load_ps(out + i)));
+  }
+}
+
 template <class Part>
 constexpr TurnedKernels kKernels = {.unit = Part::kTwo ? kLog2E : kSteps* kLog2E,
                                     .scale_queries = &scale_queries,
@@ -306,14 +408,18 @@ constexpr TurnedKernels kKernels = {.unit = Part::kTwo ? kLog2E : kSteps* kLog2E
                                     .weigh = &weigh<Part>,
                                     .settle = &settle<Part>,
                                     .add = &add,
-                                    .divide = &divide};
+                                    .divide = &divide,
+                                    .value_units = &value_units,
+                                    .value_pairs = &value_pairs,
+                                    .add_scaled = &add_scaled};
 
 }  // namespace
 
-const TurnedKernels* turned_kernels(size_t parts) {
+const TurnedKernels* turned_kernels(TurnedForm form) {
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vbmi"))
     return nullptr;
-  return parts == 2 ? &kKernels<TwoParts> : &kKernels<OnePart>;
+  if (form == TurnedForm::shorts) return detail::vnni_shorts_tile() ? &kKernels<Shorts> : nullptr;
+  return form == TurnedForm::two_parts ? &kKernels<TwoParts> : &kKernels<OnePart>;
 }
 
 }  // namespace hologram::backends::dense
@@ -321,7 +427,7 @@ const TurnedKernels* turned_kernels(size_t parts) {
 #else
 
 namespace hologram::backends::dense {
-const TurnedKernels* turned_kernels(size_t) { return nullptr; }
+const TurnedKernels* turned_kernels(TurnedForm) { return nullptr; }
 }  // namespace hologram::backends::dense
 
 #endif

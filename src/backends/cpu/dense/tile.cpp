@@ -205,10 +205,11 @@ constexpr std::array<StripFunction, sizeof...(kRows)> strips(std::index_sequence
 }
 // On SSE4, where speed counts less, all strides share one strip, which is smaller.
 constexpr ptrdiff_t kKnownStride = kLanes > 4 ? 16 : 0;
+// So do rows two apart, of steps of two pixels, where a last panel has 16 columns.
 template <size_t kVectors>
 constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {
     strips<kVectors, kKnownStride>(std::make_index_sequence<kTileRows>()),
-    strips<kVectors, 2 * kKnownStride>(std::make_index_sequence<kTileRows>()),
+    strips<kVectors, kVectors == 1 ? 0 : 2 * kKnownStride>(std::make_index_sequence<kTileRows>()),
     strips<kVectors, 0>(std::make_index_sequence<kTileRows>())};
 constexpr std::array<StripFunction, kWideRows> kWideStrips =
     strips<4, 0>(std::make_index_sequence<kWideRows>());

@@ -137,10 +137,10 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
                .rows = rows,
                .width = width,
                .sums = to,
-               .add = unit > 0,
-               .meanwhile = within ? &meanwhile : nullptr,
                .ahead = b + units * width + (t - first) * ahead,
-               .ahead_units = ahead});
+               .ahead_units = ahead,
+               .add = unit > 0,
+               .meanwhile = within ? &meanwhile : nullptr});
           if (!within) beside();
           if (finishes) pending = {row, rows, column, width, to};
         }

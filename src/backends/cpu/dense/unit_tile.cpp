@@ -236,7 +236,11 @@ void shorts_strip(const UnitTile& tile, size_t row, size_t column) {
     for (size_t u = 0; u < kShortUnits; ++u, b += tile.width)
       exact = hn::ReorderWidenMulAccumulate(d32, hn::BitCast(d16, hn::Set(du, a[u])),
                                             hn::BitCast(d16, hn::LoadU(du, b)), exact, other);
-    sum = hn::Add(sum, hn::ConvertTo(d, hn::RearrangeToOddPlusEven(exact, other)));
+    auto value = hn::ConvertTo(d, hn::RearrangeToOddPlusEven(exact, other));
+    if (tile.run_scales)
+      value =
+          hn::Mul(value, hn::LoadU(d, tile.run_scales + first / kShortUnits * tile.width + column));
+    sum = hn::Add(sum, value);
   }
   hn::StoreU(sum, d, static_cast<float*>(tile.sums) + row * tile.width + column);
 }

@@ -31,12 +31,15 @@ struct UnitTile {
   size_t rows = 0;
   size_t width = 0;      // columns of the panel: 16 or 32
   void* sums = nullptr;  // [rows][width] of int32_t or float; of digits see kDigitSums
+  // Of shorts: what the sums of each kShortUnits units are multiplied with, [..][32];
+  // null: 1.
+  const float* run_scales = nullptr;
+  const uint32_t* ahead = nullptr;  // what will be read soon, to be brought nearer meanwhile
+  size_t ahead_units = 0;
   // Only for kernels that have a `depth`:
   bool add = false;  // to what `sums` holds
   // Called when the products are asked for and before sums are stored; null: nothing to do.
   const FunctionRef<void()>* meanwhile = nullptr;
-  const uint32_t* ahead = nullptr;  // what will be read soon, to be brought nearer meanwhile
-  size_t ahead_units = 0;
 
   const uint32_t* chunk(size_t c) const {
     return a + (steps ? steps[c] : ptrdiff_t(c * rows * 16));

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/unit_ahead.h"
 #include "backends/cpu/dense/unit_tile.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -79,23 +80,6 @@ HOLOGRAM_AMX inline __attribute__((always_inline)) void load_b(const uint32_t* b
   if constexpr (kB == 2) _tile_loadd(7, b + kChunk, kB * kRowBytes);
 }
 
-// Brings what comes next from the third cache (or memory) into the second, a part with each step.
-class Ahead {
- public:
-  Ahead(const UnitTile& tile, size_t steps)
-      : at_(tile.ahead),
-        end_(tile.ahead + tile.ahead_units),
-        step_((tile.ahead_units / kChunk + steps - 1) / std::max<size_t>(steps, 1) * kChunk) {}
-  HOLOGRAM_AMX inline __attribute__((always_inline)) void advance() {
-    const uint32_t* stop = std::min(end_, at_ + step_);
-    for (; at_ < stop; at_ += kChunk) _mm_prefetch(at_, _MM_HINT_T1);
-  }
-
- private:
-  const uint32_t *at_, *end_;
-  size_t step_;
-};
-
 // kA x kB register tiles: up to 16 kA rows, 16 kB columns.
 template <int kA, int kB>
 HOLOGRAM_AMX inline __attribute__((always_inline)) void load_sums(const UnitTile& tile) {
@@ -133,7 +117,7 @@ HOLOGRAM_AMX void run_units(const UnitTile& tile) {
   const uint32_t* b = tile.b;
   const size_t whole = tile.units / kChunk;
   const auto a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
-  Ahead ahead(tile, whole);
+  UnitAhead ahead(tile, whole);
   for (size_t c = 0; c < whole; ++c, b += b_step) {
     // Each load before the product that first needs it.
     const uint32_t* a = tile.chunk(c);
@@ -175,7 +159,7 @@ HOLOGRAM_AMX void run_split(const UnitTile& tile) {
   const size_t b_part = tile.width * kChunk, pairs = tile.units / (2 * kChunk);
   const ptrdiff_t a_part = tile.low();
   const uint32_t* b = tile.b;
-  Ahead ahead(tile, pairs);
+  UnitAhead ahead(tile, pairs);
   for (size_t c = 0; c < pairs; ++c, b += 2 * b_part) {
     const uint32_t* a = tile.pair(c);
     load_a<kA>(a + a_part, tile.a_row);
@@ -205,7 +189,7 @@ HOLOGRAM_AMX void run_split_near(const UnitTile& tile) {
   const ptrdiff_t row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   const ptrdiff_t low = tile.low(), second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
   const uint32_t* b = tile.b;
-  Ahead ahead(tile, pairs);
+  UnitAhead ahead(tile, pairs);
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
     const uint32_t* a = tile.pair(c);
     const uint32_t* next = tile.pair(std::min(c + 1, pairs - 1));
@@ -283,7 +267,7 @@ HOLOGRAM_AMX void run_digits(const UnitTile& tile) {
   constexpr size_t kPart = kB * kTileUnits;  // of B
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
-  Ahead ahead(tile, 2 * pairs);
+  UnitAhead ahead(tile, 2 * pairs);
   for (size_t row = 0; row < tile.rows; row += kChunk) {
     uint32_t* sums = static_cast<uint32_t*>(tile.sums) + row * tile.width;
     load_digit_sums<kB>(tile, sums, kChunk);
@@ -322,7 +306,7 @@ HOLOGRAM_AMX void run_tall_digits(const UnitTile& tile) {
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
-  Ahead ahead(tile, pairs);
+  UnitAhead ahead(tile, pairs);
   load_digit_sums<2>(tile, static_cast<uint32_t*>(tile.sums), kTileUnits);
   const uint32_t* b = tile.b;
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart) {
@@ -369,7 +353,7 @@ HOLOGRAM_AMX void run_image_digits(const UnitTile& tile) {
   const size_t pairs = tile.units / (2 * kChunk);
   const ptrdiff_t low = tile.low(), a_row = static_cast<ptrdiff_t>(tile.a_row * sizeof(uint32_t));
   const ptrdiff_t second = static_cast<ptrdiff_t>(kChunk * tile.a_row);
-  Ahead ahead(tile, pairs);
+  UnitAhead ahead(tile, pairs);
   load_sums<2, 2>(tile);
   const uint32_t* b = tile.b;
   for (size_t c = 0; c < pairs; ++c, b += 2 * kPart)

@@ -2,6 +2,7 @@
 // Compiled by attribute for their CPUs only, called only where the CPU has them.
 #include "backends/cpu/dense/bf16_values.h"
 #include "backends/cpu/dense/tile.h"
+#include "backends/cpu/dense/unit_ahead.h"
 #include "backends/cpu/dense/unit_tile.h"
 
 #if defined(__x86_64__)
@@ -38,7 +39,9 @@ HOLOGRAM_VNNI void vnni_strip(const UnitTile& tile) {
       for (size_t v = 0; v < kVectors; ++v) sums[s][r][v] = _mm512_setzero_si512();
   const uint32_t* b = tile.b;
   const size_t row = tile.a_row;
+  UnitAhead ahead(tile, (tile.units + kChunk - 1) / kChunk);
   for (size_t first = 0; first < tile.units; first += kChunk) {
+    ahead.advance();
     const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
     // Three rows from each pointer: addresses that an instruction can make of few registers.
     const uint32_t* a[(kRows + 2) / 3];
@@ -83,13 +86,20 @@ HOLOGRAM_VNNI inline __attribute__((always_inline)) void add_as_f32(__m512i sum,
       : "m"(*reinterpret_cast<const __m512*>(to)));
   _mm512_store_si512(to, sum);
 }
+HOLOGRAM_VNNI inline __attribute__((always_inline)) void add_scaled(__m512i sum, __m512 scale,
+                                                                    float* to) {
+  asm("vcvtdq2ps %0, %0\n\tvfmadd213ps %1, %2, %0"
+      : "+v"(sum)
+      : "m"(*reinterpret_cast<const __m512*>(to)), "v"(scale));
+  _mm512_store_si512(to, sum);
+}
 
 // Some units of 16-bit integers: their sums in registers, then added to those of the tile as f32. A
 // function of its own that must not know how many: GCC keeps sums that are cleared within a loop,
 // or added up in one of a known length, in memory.
-template <size_t kRows, size_t kVectors>
+template <size_t kRows, size_t kVectors, bool kScaled>
 HOLOGRAM_VNNI HOLOGRAM_OPAQUE void shorts_run(const uint32_t* from, size_t row, const uint32_t* b,
-                                              size_t units, float* to) {
+                                              size_t units, const float* scales, float* to) {
   __m512i sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r)
@@ -109,10 +119,17 @@ HOLOGRAM_VNNI HOLOGRAM_OPAQUE void shorts_run(const uint32_t* from, size_t row, 
       for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpwssd_epi32(sums[r][v], as, bs[v]);
     }
   }
+  // Additions do not take the place of products, as multiplications do.
 #pragma GCC unroll 16
   for (size_t r = 0; r < kRows; ++r)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < kVectors; ++v) add_as_f32(sums[r][v], to + (r * kVectors + v) * 16);
+    for (size_t v = 0; v < kVectors; ++v) {
+      float* const at = to + (r * kVectors + v) * 16;
+      if constexpr (kScaled)
+        add_scaled(sums[r][v], _mm512_loadu_ps(scales + v * 16), at);
+      else
+        add_as_f32(sums[r][v], at);
+    }
 }
 
 template <size_t kRows, size_t kVectors>
@@ -123,7 +140,9 @@ HOLOGRAM_BF16 void bf16_strip(const UnitTile& tile) {
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_ps();
   const uint32_t* b = tile.b;
+  UnitAhead ahead(tile, (tile.units + kChunk - 1) / kChunk);
   for (size_t first = 0; first < tile.units; first += kChunk) {
+    ahead.advance();
     const uint32_t* a = tile.chunk(first / kChunk);
     const size_t count = tile.units - first < kChunk ? tile.units - first : kChunk;
     for (size_t u = 0; u < count; ++u, b += kVectors * 16) {
@@ -343,36 +362,43 @@ constexpr auto kAll = std::make_index_sequence<kMaxTileRows>();
 constexpr std::array<Strip, kMaxTileRows> kVnni[2] = {vnni_strips<1>(kAll), vnni_strips<2>(kAll)};
 constexpr std::array<Strip, kMaxTileRows> kBf16[2] = {bf16_strips<1>(kAll), bf16_strips<2>(kAll)};
 
-// In strips of few rows: while the sums of one are put down the next one's products run. A call of
-// known functions: choosing them takes a sixth of the time.
-template <size_t kRows, size_t kVectors>
-void shorts_tile(const UnitTile& tile) {
-  constexpr size_t kStrips = kRows > 6 ? 2 : 1, kUpper = (kRows + kStrips - 1) / kStrips;
+// In strips of few rows: while the sums of one are put down the next one's products run.
+constexpr size_t kShortStrip = kShortRows / 2;
+using ShortsRun = void (*)(const uint32_t*, size_t, const uint32_t*, size_t, const float*, float*);
+template <size_t kVectors, bool kScaled, size_t... kRows>
+constexpr std::array<ShortsRun, kShortStrip> shorts_runs(std::index_sequence<kRows...>) {
+  return {&shorts_run<kRows + 1, kVectors, kScaled>...};
+}
+constexpr auto kShortStrips = std::make_index_sequence<kShortStrip>();
+constexpr std::array<ShortsRun, kShortStrip> kShorts[3] = {shorts_runs<1, false>(kShortStrips),
+                                                           shorts_runs<2, false>(kShortStrips),
+                                                           shorts_runs<2, true>(kShortStrips)};
+
+HOLOGRAM_VNNI void run_shorts(const UnitTile& tile) {
+  const auto& runs = kShorts[tile.run_scales ? 2 : tile.width / 32];
+  const size_t below = tile.rows > kShortStrip ? tile.rows / 2 : 0, above = tile.rows - below;
+  const ShortsRun upper = runs[above - 1], lower = runs[below != 0 ? below - 1 : 0];
   auto* const sums = static_cast<float*>(tile.sums);
-  std::memset(sums, 0, kRows * kVectors * 16 * sizeof(float));
-  constexpr size_t kLine = 16, kRun = kShortUnits * kVectors * 16;  // in units
-  const size_t runs = tile.units / kShortUnits;
-  const size_t ahead_lines = runs == 0 ? 0 : (tile.ahead_units / kLine + runs - 1) / runs;
-  const uint32_t *b = tile.b, *ahead = tile.ahead;
-  for (size_t u = 0; u < tile.units; u += kShortUnits, b += kRun) {
-    const uint32_t* a = tile.chunk(u / kChunk) + u % kChunk;
-    for (size_t l = 0; l < kRun; l += kLine) __builtin_prefetch(b + 4 * kRun + l);
-    for (size_t l = 0; l < ahead_lines; ++l, ahead += kLine) __builtin_prefetch(ahead, 0, 2);
-    shorts_run<kUpper, kVectors>(a, tile.a_row, b, kShortUnits, sums);
-    if constexpr (kStrips == 2)
-      shorts_run<kRows - kUpper, kVectors>(a + kUpper * tile.a_row, tile.a_row, b, kShortUnits,
-                                           sums + kUpper * kVectors * 16);
+  float* const lower_sums = sums + above * tile.width;
+  for (size_t i = 0; i < tile.rows * tile.width; i += 16)
+    _mm512_store_ps(sums + i, _mm512_setzero_ps());
+  const size_t row = tile.a_row, run = kShortUnits * tile.width, lower_row = above * row;
+  const size_t chunks = tile.units / kChunk, scale_step = tile.run_scales ? tile.width : 0;
+  const uint32_t* b = tile.b;
+  const float* scales = tile.run_scales;
+  UnitAhead ahead(tile, chunks);
+  for (size_t c = 0; c < chunks; ++c) {
+    ahead.advance();
+    const uint32_t* a = tile.chunk(c);
+    for (size_t half = 0; half < kChunk / kShortUnits; ++half) {
+      upper(a, row, b, kShortUnits, scales, sums);
+      if (below != 0) lower(a + lower_row, row, b, kShortUnits, scales, lower_sums);
+      a += kShortUnits;
+      b += run;
+      scales += scale_step;
+    }
   }
 }
-
-template <size_t kVectors, size_t... kRows>
-constexpr std::array<Strip, kShortRows> shorts_tiles(std::index_sequence<kRows...>) {
-  return {&shorts_tile<kRows + 1, kVectors>...};
-}
-constexpr auto kShortTiles = std::make_index_sequence<kShortRows>();
-constexpr std::array<Strip, kShortRows> kShorts[2] = {shorts_tiles<1>(kShortTiles),
-                                                      shorts_tiles<2>(kShortTiles)};
-void run_shorts(const UnitTile& tile) { kShorts[tile.width / 32][tile.rows - 1](tile); }
 
 void run_vnni(const UnitTile& tile) { kVnni[tile.width / 32][tile.rows - 1](tile); }
 void run_bf16(const UnitTile& tile) { kBf16[tile.width / 32][tile.rows - 1](tile); }

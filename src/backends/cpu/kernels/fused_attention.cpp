@@ -142,9 +142,14 @@ Status fused_attention(KernelContext& c) {
                      .causal = c.integer("causal") != 0,
                      .causal_offset = keys - queries,
                      .ordered = c.integer("ordered") != 0,
-                     .parts = static_cast<size_t>(c.integer("parts"))};
-  if (a.parts > 2 || (a.ordered && a.parts != 0))
+                     .parts = static_cast<size_t>(c.integer("parts")),
+                     .shorts = c.integer("digits") == 1};
+  if (a.parts > 2 || ((a.ordered || a.shorts) && a.parts != 0))
     return fail(ErrorCode::unsupported, "attention of {} parts", a.parts);
+  if ((a.shorts && a.ordered) || c.integer("digits") != (a.shorts ? 1 : 0) ||
+      c.integer("digit_bits") != (a.shorts ? 16 : 0))
+    return fail(ErrorCode::unsupported, "attention of {} digits of {} bits", c.integer("digits"),
+                c.integer("digit_bits"));
   if (c.has_input(3)) HOLOGRAM_CHECK(set_mask(c, a));
   HOLOGRAM_TRY(auto scratch, c.scratch<std::byte>(dense::attention_scratch_bytes(a)));
   dense::attention(a, scratch.data(), c.threads());
