@@ -2,14 +2,15 @@
 # `./dev bench models`: every model that can be reached against ONNX Runtime, both installed here. One model
 # at a time, so that a run that is stopped goes on where it was: rows are kept in FOLDER/rows for a day.
 #   models.sh BIN FOLDER PAGE [arguments of hologram-compare]
-# Without --precision: f32, and where the CPU has matrix tiles also fast and bf16, which are for them.
+# Without --precision: f32, and where the CPU has matrix tiles or dot products of integers also fast and bf16,
+# which are for them.
 # BENCH_RUNS, BENCH_SECONDS: turns of each side, and for how long they go on at least.
 # BENCH_RUNNER: a command in front of each comparison (nice, taskset, ...).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$1 folder=$2 page=$3
 shift 3
-if [[ " $* " != *" --precision"* ]] && grep -qw amx_bf16 /proc/cpuinfo; then
+if [[ " $* " != *" --precision"* ]] && grep -qwE "amx_bf16|avx512_vnni" /proc/cpuinfo; then
   set -- --precision f32,fast,bf16 "$@"
 fi
 "$here/../../tests/models/fetch.sh" "$folder"

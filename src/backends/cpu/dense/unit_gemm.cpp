@@ -12,7 +12,10 @@ constexpr size_t kSmallWork = 64 * 1024;     // units of multiply-adds
 constexpr size_t kSmallMatrix = 128 * 1024;  // units that few rows read in some 5 us
 constexpr size_t kBlockBytes = 1024 * 1024;  // of packed A, read again for every panel
 constexpr size_t kMaxBlock = 8;              // tiles, whose sums are kept together
-constexpr size_t kShortSum = 576;            // units
+// The same of kernels that keep no sums: the more tiles, the fewer times B is read again.
+constexpr size_t kVectorBlockBytes = 512 * 1024;
+constexpr size_t kMaxVectorBlock = 32;
+constexpr size_t kShortSum = 576;  // units
 size_t padded_units(size_t units) { return align_up(units, kChunk); }
 
 // Units that tiles add up before they put their sums down. A sum that fits the second cache beside
@@ -57,18 +60,20 @@ void unit_gemm(const UnitGemm& g, std::byte* scratch, ThreadPool& pool) {
   const bool small =
       g.m * g.n * g.units < kSmallWork || (g.m <= kFewUnitRows && g.n * g.units < kSmallMatrix);
   const unsigned threads = small ? 1 : 0;
+  const size_t most = kernels.depth == 0 ? kMaxVectorBlock : kMaxBlock;
+  const size_t block_bytes = kernels.depth == 0 ? kVectorBlockBytes : kBlockBytes;
   size_t block = std::max<size_t>(
-      kBlockBytes / sizeof(uint32_t) / std::max<size_t>(depth, 1) / kernels.rows, 2);
+      block_bytes / sizeof(uint32_t) / std::max<size_t>(depth, 1) / kernels.rows, 2);
   const size_t wanted = 4 * pool.size();
   // Where there are rows enough for all threads, a job packs its own just before it uses them, for
   // all panels, and the next job does so in the same place: it never leaves the near cache.
-  const size_t near_blocks =
-      (tiles.tiles + std::min(block, kMaxBlock) - 1) / std::min(block, kMaxBlock);
+  const size_t near_blocks = (tiles.tiles + std::min(block, most) - 1) / std::min(block, most);
   const bool near = !g.image && (pool.size() == 1 || near_blocks >= wanted / 2);
   if (!near && (tiles.tiles + block - 1) / block * panels < wanted)
     block = std::max<size_t>(tiles.tiles * panels / wanted, 1);
-  block = std::min(block, kMaxBlock);
+  block = std::min(block, most);
   const size_t blocks = (tiles.tiles + block - 1) / block;
+  if (kernels.depth == 0) block = (tiles.tiles + blocks - 1) / blocks;  // as even as they can be
   const auto pack = [&](size_t begin, size_t end) {
     for (size_t t = begin; t < end; ++t)
       g.pack_a(tiles.begin(t), tiles.height(t), a + tiles.begin(t) * depth);
