@@ -272,13 +272,12 @@ class ErrorsFromDouble {
     return error.max;
   }
   Result<double> of_all() {
-    double sum = 0, squares = 0;
+    std::vector<compiler::InputError> errors;
     for (uint32_t draw = 0; draw < kDraws; ++draw) {
       HOLOGRAM_TRY(const OutputError error, error_of(draw));
-      sum += error.max;
-      squares += error.rms * error.rms;
+      errors.push_back({error.max, error.rms});
     }
-    return steady_.largest(sum / kDraws, std::sqrt(squares / kDraws));
+    return steady_.largest(errors);
   }
 
  private:

@@ -39,6 +39,18 @@ Result<Outputs> outputs_in_double(const std::filesystem::path& model,
   return outputs_of(session, samples);
 }
 
+// Of all outputs together, as part of their range.
+Accuracy worst_of(const Outputs& exact, const Outputs& given) {
+  Accuracy worst;
+  for (size_t i = 0; !exact.empty() && i < exact[0].size(); ++i) {
+    const Accuracy accuracy = accuracy_of(exact, given, i);
+    const double range = accuracy.range > 0 ? accuracy.range : 1.0;
+    worst.largest = std::max(worst.largest, accuracy.largest / range);
+    worst.rms = std::max(worst.rms, accuracy.rms / range);
+  }
+  return worst;
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& model,
@@ -54,22 +66,24 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
   HOLOGRAM_TRY(const auto samples, read_samples(folder, session.inputs()));
   HOLOGRAM_TRY(const Outputs exact, f32 ? outputs_in_double(model, options.shapes, samples)
                                         : outputs_of(session, samples));
-  const auto errors_of = [&](const std::vector<std::byte>& archive) -> Result<Accuracy> {
+  const auto given_by = [&](const std::vector<std::byte>& archive) -> Result<Outputs> {
     HOLOGRAM_TRY(const auto narrow, open_archive(archive));
-    HOLOGRAM_TRY(const Outputs given, outputs_of(narrow, samples));
-    Accuracy worst;  // of the range
-    for (size_t i = 0; !exact.empty() && i < exact[0].size(); ++i) {
-      const Accuracy accuracy = accuracy_of(exact, given, i);
-      const double range = accuracy.range > 0 ? accuracy.range : 1.0;
-      worst.largest = std::max(worst.largest, accuracy.largest / range);
-      worst.rms = std::max(worst.rms, accuracy.rms / range);
-    }
-    return worst;
+    return outputs_of(narrow, samples);
+  };
+  const auto errors_of = [&](const std::vector<std::byte>& archive) -> Result<Accuracy> {
+    HOLOGRAM_TRY(const Outputs given, given_by(archive));
+    return worst_of(exact, given);
   };
   compiler::SteadyError steady;
   const auto error_of = [&](const std::vector<std::byte>& archive) -> Result<double> {
-    HOLOGRAM_TRY(const Accuracy worst, errors_of(archive));
-    return f32 ? steady.largest(worst.largest, worst.rms) : worst.largest;
+    HOLOGRAM_TRY(const Outputs given, given_by(archive));
+    if (!f32) return worst_of(exact, given).largest;
+    std::vector<compiler::InputError> errors;
+    for (size_t s = 0; s < given.size(); ++s) {
+      const Accuracy worst = worst_of({exact[s]}, {given[s]});
+      errors.push_back({worst.largest, worst.rms});
+    }
+    return steady.largest(errors);
   };
   const auto accepts = [&](const std::vector<std::byte>& archive) -> Result<bool> {
     HOLOGRAM_TRY(const Accuracy worst, errors_of(archive));

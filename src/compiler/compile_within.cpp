@@ -289,6 +289,20 @@ class Search {
 
 }  // namespace
 
+double SteadyError::largest(std::span<const InputError> inputs) {
+  constexpr double kLeast = 1e-12;  // of a range: an input without errors is not all there is
+  const auto count = static_cast<double>(inputs.size());
+  double sum = 0, logs = 0;
+  for (const InputError& error : inputs) {
+    sum += error.largest;
+    logs += std::log(std::max(error.rms, kLeast));
+  }
+  if (inputs.empty() || sum == 0) return 0;
+  const double rms = std::exp(logs / count);
+  if (times_ == 0) times_ = sum / count / rms;
+  return std::isnan(sum) ? sum : times_ * rms;
+}
+
 double promised_error(Precision precision) {
   switch (precision) {
     case Precision::f32:

@@ -20,15 +20,19 @@ double promised_error(Precision precision);
 // rounded once take most of it, 0.85.
 double aimed_error(Precision precision);
 
+// Of the results for one input, of their range: the largest error, and the root of the mean square.
+struct InputError {
+  double largest = 0, rms = 0;
+};
+
 // The largest error of results is a draw of a lottery where a network enlarges every rounding: too
-// rough to tell what a step adds. This is the mean of those of several inputs, as their root mean
-// square tells it, which is steadier and was so many times smaller of the first archive asked for.
+// rough to tell what a step adds. This is the mean of those of several inputs, as the geometric
+// mean of their roots of mean squares tells it, which was so many times smaller of the first
+// archive asked for. One or two inputs of close decisions make most of any other mean, and rise and
+// fall by half whatever is changed.
 class SteadyError {
  public:
-  double largest(double mean_of_largest, double rms) {
-    if (times_ == 0 && rms > 0) times_ = mean_of_largest / rms;
-    return times_ * rms;
-  }
+  double largest(std::span<const InputError> inputs);
 
  private:
   double times_ = 0;

@@ -228,17 +228,10 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
           tile.start_row = chunk == 0 ? 0 : static_cast<ptrdiff_t>(width);
           tile.paused = past_chunk < chunks ? sums : nullptr;
         }
-        tile.offset = row * g.ldc + column;
-        tile.c = g.c + tile.offset;
-        tile.c_row = static_cast<ptrdiff_t>(g.ldc);
-        if (g.epilogue.residual) {
-          const size_t apart = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-          tile.residual = g.epilogue.residual + row * apart + column;
-          tile.residual_row = static_cast<ptrdiff_t>(apart);
-        }
         tile.epilogue = &g.epilogue;
         tile.row = row;
         tile.column = column;
+        tile.lie_in(g.c, g.ldc);
         kernel.run(tile);
       }
     }

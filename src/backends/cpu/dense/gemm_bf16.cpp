@@ -88,14 +88,7 @@ void gemm_bf16(const GemmBf16& g, std::byte* scratch, ThreadPool& pool) {
       return transpose_block(rows, tile.columns, values, kPanelColumns, g.c + column * g.ldc + row,
                              g.ldc);
     }
-    tile.offset = row * g.ldc + column;
-    tile.c = g.c + tile.offset;
-    tile.c_row = static_cast<ptrdiff_t>(g.ldc);
-    if (g.epilogue.residual) {
-      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-      tile.residual = g.epilogue.residual + row * stride + column;
-      tile.residual_row = static_cast<ptrdiff_t>(stride);
-    }
+    tile.lie_in(g.c, g.ldc);
     kernel.finish(tile, static_cast<float*>(sums), width);
   };
   unit_gemm({.m = g.m,

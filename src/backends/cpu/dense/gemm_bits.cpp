@@ -361,14 +361,7 @@ void gemm_bits(const GemmBits& g, std::byte* scratch, ThreadPool& pool) {
     tile.row = row;
     tile.column = column;
     tile.epilogue = &g.epilogue;
-    tile.offset = row * g.ldc + column;
-    tile.c = g.c + tile.offset;
-    tile.c_row = static_cast<ptrdiff_t>(g.ldc);
-    if (g.epilogue.residual) {
-      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-      tile.residual = g.epilogue.residual + row * stride + column;
-      tile.residual_row = static_cast<ptrdiff_t>(stride);
-    }
+    tile.lie_in(g.c, g.ldc);
     finisher.finish(tile, sums, kPanelColumns);
   };
   // Rows of one tile read panel after panel, which the finish of each would interrupt.

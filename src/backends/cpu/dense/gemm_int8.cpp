@@ -428,13 +428,10 @@ void gemm_int8(const GemmInt8& g, std::byte* scratch, ThreadPool& pool) {
     tile.row = row;
     tile.column = column;
     tile.epilogue = &epilogue;
-    tile.offset = row * g.ldc + column;
-    tile.c = bytes ? values : static_cast<float*>(g.c) + tile.offset;
-    tile.c_row = static_cast<ptrdiff_t>(bytes ? kPanelColumns : g.ldc);
-    if (g.epilogue.residual) {
-      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-      tile.residual = g.epilogue.residual + row * stride + column;
-      tile.residual_row = static_cast<ptrdiff_t>(stride);
+    tile.lie_in(static_cast<float*>(g.c), g.ldc);
+    if (bytes) {
+      tile.c = values;
+      tile.c_row = kPanelColumns;
     }
     kernel.finish(tile, static_cast<float*>(sums), width);
     for (size_t r = 0; bytes && r < rows; ++r)

@@ -84,14 +84,7 @@ void gemm_shorts(const GemmShorts& g, std::byte* scratch, ThreadPool& pool) {
     tile.row = row;
     tile.column = column;
     tile.epilogue = &epilogue;
-    tile.offset = row * g.ldc + column;
-    tile.c = g.c + tile.offset;
-    tile.c_row = static_cast<ptrdiff_t>(g.ldc);
-    if (g.epilogue.residual) {
-      const size_t stride = g.epilogue.residual_stride ? g.epilogue.residual_stride : g.ldc;
-      tile.residual = g.epilogue.residual + row * stride + column;
-      tile.residual_row = static_cast<ptrdiff_t>(stride);
-    }
+    tile.lie_in(g.c, g.ldc);
     kernel.finish(tile, values, width);
   };
   unit_gemm({.m = g.m,

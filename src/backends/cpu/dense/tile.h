@@ -66,6 +66,17 @@ struct Tile {
   const Epilogue* epilogue = nullptr;
   size_t row = 0, column = 0;  // of the first result, to index the bias
   size_t offset = 0;           // of c from the output's start, for the pointwise program
+
+  // Where c and the epilogue's residual lie in a plain result, of rows `stride` floats apart.
+  void lie_in(float* result, size_t stride) {
+    offset = row * stride + column;
+    c = result + offset;
+    c_row = static_cast<ptrdiff_t>(stride);
+    if (!epilogue->residual) return;
+    const size_t apart = epilogue->residual_stride ? epilogue->residual_stride : stride;
+    residual = epilogue->residual + row * apart + column;
+    residual_row = static_cast<ptrdiff_t>(apart);
+  }
 };
 
 struct TileKernel {
