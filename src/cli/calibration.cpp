@@ -21,7 +21,7 @@ Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     entries.push_back(it->path());
   if (error)
-    return fail(ErrorCode::not_found, "{}: {}; --calibrate takes a folder of inputs",
+    return fail(ErrorCode::not_found, "{}: {}; --calibrate, like --check, takes a folder of inputs",
                 folder.string(), error.message());
   std::ranges::sort(entries);
   return entries;

@@ -145,6 +145,8 @@ TEST_F(Quantize, ChecksAPrecisionOnSamples) {
   expect_refusal("compile network.onnx --precision int8 --check samples",
                  "--check is for --precision f32, fast and bf16");
   expect_refusal("compile network.onnx --precision fast --check empty -o no.holo", "empty");
+  expect_refusal("compile network.onnx --precision fast --check nowhere -o no.holo",
+                 "--check, takes a folder of inputs");
 }
 
 TEST_F(Quantize, SumsInDoubleWhereF32IsNotNearEnough) {
