@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   double seconds = 0;
   uint32_t draws = 1;
   bool profile = false, no_f64 = false, near = false;
-  std::string json_file, html_file, docs_file, inputs_file = HOLOGRAM_MODELS_TABLE;
+  std::string json_file, html_file, docs_file, note, inputs_file = HOLOGRAM_MODELS_TABLE;
   app.add_option("models", models, "ONNX models");
   app.add_option(
       "--rows", row_files,
@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", json_file, "Write the rows to this file");
   app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
   app.add_option("--docs", docs_file, "Write a page of the documentation to this file");
+  app.add_option("--note", note, "A sentence for that page, about how the rows were measured");
   app.add_option("--inputs", inputs_file, "A table of inputs like tests/models/models.json");
   app.add_option("--ort", ort_folders,
                  "Folders whose node_modules hold onnxruntime-node; HOLOGRAM_ORT_LIB comes first");
@@ -139,6 +140,6 @@ int main(int argc, char** argv) {
   fmt::print("{}", compare::summary(rows));
   const bool saved = save(json_file, rows.dump(2) + "\n") &&
                      save(html_file, html_file.empty() ? "" : compare::html_page(rows)) &&
-                     save(docs_file, docs_file.empty() ? "" : compare::docs_page(rows));
+                     save(docs_file, docs_file.empty() ? "" : compare::docs_page(rows, note));
   return !saved ? 2 : bad == 0 ? 0 : 1;
 }

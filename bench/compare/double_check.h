@@ -8,7 +8,7 @@
 
 namespace hologram::compare {
 
-inline constexpr uint64_t kLargestDoubleCheck = uint64_t{64} << 20;  // of an archive, in bytes
+inline constexpr uint64_t kLargestDoubleCheck = uint64_t{128} << 20;  // of an archive, in bytes
 
 // Every f32 of the model becomes f64. An error where an operator of it has no kernel for that. With
 // `rounded` the result of every operator is rounded to f32: what no sum in f32 could better, where

@@ -193,10 +193,12 @@ std::string html_page(const json& rows) {
       kLeft + kWidth + 20, y + 10, x_of(1), y, bars, table);
 }
 
-std::string docs_page(const json& rows) {
-  std::string page =
-      "---\ntitle: Benchmarks\ndescription: Hologram beside ONNX Runtime, measured.\n---\n\n"
-      "{/* Written by `./dev bench models`; changes by hand are lost. */}\n\n# Benchmarks\n\n";
+std::string docs_page(const json& rows, const std::string& note) {
+  std::string page = fmt::format(
+      "---\ntitle: Benchmarks, {0}\ndescription: Hologram beside ONNX Runtime, measured.\n---\n\n"
+      "{{/* Written by `./dev bench models`; changes by hand are lost. */}}\n\n"
+      "# Benchmarks, {0}\n\n",
+      machine_of(rows));
   page += fmt::format(
       "Hologram and ONNX Runtime {} on {}: the same models and inputs, in one process, "
       "alternately. "
@@ -207,8 +209,9 @@ std::string docs_page(const json& rows) {
       "is the median of several, with the first of the process in brackets. Memory is "
       "the peak of a process that reads the model from a file that is not in the system's memory "
       "yet and runs it three times, then what of it is private: not the pages of files, which "
-      "processes that run the same model have together.\n\n",
-      peer_version(rows), machine_of(rows));
+      "processes that run the same model have together.{}{}\n\n",
+      peer_version(rows), machine_of(rows), note.empty() ? "" : " ", note);
+  page += targets_chapter(rows) + "\n## Rows\n\n";
   page +=
       "| model | precision | threads | Hologram ms | ORT ms | ratio | open ms (first) / ORT | "
       "error | "
@@ -228,7 +231,6 @@ std::string docs_page(const json& rows) {
         number(row, "ratio_low"), number(row, "ratio_high"), opening(row, "hologram"),
         opening(row, "ort"), number(row, "max_error"), errors_to_f64(row), memory(row));
   }
-  page += "\n" + summary(rows) + "\n" + targets_chapter(rows);
   return page;
 }
 

@@ -16,7 +16,7 @@ std::string summary(const nlohmann::json& rows);
 
 // One page with everything in it: a table, and a bar a row for the ratio.
 std::string html_page(const nlohmann::json& rows);
-// docs/benchmarks.mdx.
-std::string docs_page(const nlohmann::json& rows);
+// docs/benchmarks.mdx. The note says of the rows what they do not.
+std::string docs_page(const nlohmann::json& rows, const std::string& note);
 
 }  // namespace hologram::compare

@@ -85,9 +85,9 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
     }
     return steady.largest(errors);
   };
-  const auto accepts = [&](const std::vector<std::byte>& archive) -> Result<bool> {
+  const auto largest_of = [&](const std::vector<std::byte>& archive) -> Result<double> {
     HOLOGRAM_TRY(const Accuracy worst, errors_of(archive));
-    return worst.largest <= promised;
+    return worst.largest;
   };
   const auto times_of = [&](std::span<const compiler::Trial::Archive> archives)
       -> Result<std::vector<compiler::Trial::Times>> {
@@ -101,7 +101,7 @@ Result<std::vector<std::byte>> compile_checked(const std::filesystem::path& mode
   };
   HOLOGRAM_TRY(compiler::Within found,
                compiler::compile_within(model, options, compiler::aimed_error(options.precision),
-                                        {error_of, times_of, accepts}));
+                                        {error_of, times_of, largest_of}));
   HOLOGRAM_TRY(const Accuracy worst, errors_of(found.archive));
   found.error = worst.largest;
   if (found.error > promised)

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "compiler/exact_sums.h"
 #include "compiler/join_convolutions.h"
 #include "compiler/join_gates.h"
 #include "compiler/lower.h"
@@ -168,12 +169,16 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
   HOLOGRAM_CHECK(optimisation("choose precision", [&]() -> Status {
     HOLOGRAM_TRY(PrecisionChoice choice,
                  choose_precision(graph, options.precision, options.widened, options.measured));
+    if (options.long_sums) report.long_sums = use_long_sums(graph);
     report.narrow_steps = choice.narrow;
     report.wide_steps = choice.wide;
     report.product_of = std::move(choice.product_of);
     report.same_grades = std::move(choice.same_grades);
     report.kinds = std::move(choice.kinds);
     report.precision_note = describe(choice, options.precision);
+    if (report.long_sums != 0)
+      report.precision_note =
+          fmt::format("f32: sums of {} convolutions in one chain each", report.long_sums);
     if (options.precision == Precision::bf16)
       if (const size_t images = narrow_images(graph, choice.wide_nodes))
         report.precision_note += fmt::format("; {} images between them as bf16", images);

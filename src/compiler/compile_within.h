@@ -46,9 +46,9 @@ struct Trial {
   FunctionRef<Result<double>(const Archive&)> error_of;
   // What the steps of each archive take, measured in turns.
   FunctionRef<Result<std::vector<Times>>(std::span<const Archive>)> times_of;
-  // Of f32, and null for others: whether results are near enough on the inputs that count. error_of
-  // may be a SteadyError then. An archive that is plain f32 is asked for first, and taken.
-  std::function<Result<bool>(const Archive&)> accepts = nullptr;
+  // Of f32, and null for others: the largest error on the inputs that count, NaN where it is not
+  // known. error_of may be a SteadyError then.
+  std::function<Result<double>(const Archive&)> largest_of = nullptr;
 };
 
 struct Within {
@@ -64,8 +64,10 @@ struct Within {
 // saves and what it adds to the error where it is narrower; and of each product, whether a wider
 // grade is as fast. Where that is not faster than f32 (models of small steps) it is f32 after all.
 //
-// Of f32 itself convolutions are the products, and wider ones sum in f64. Where that is not near
-// enough either, none does.
+// Of f32 itself convolutions are the products. Where their sums in one chain each are within half of
+// what is promised they are taken; otherwise sums in parts, which are what nobody measures; where
+// these are off by more than is promised wider ones sum in f64. Where that is not near enough
+// either, none does.
 //
 // error_of is asked some 60 times at most. options.report, where not null, is of the archive that
 // is returned.

@@ -37,5 +37,56 @@ TEST(SteadyError, ExactResultsAndNoNumbers) {
   EXPECT_TRUE(std::isnan(steady.largest(errors)));
 }
 
+// What compile_within makes of f32 where the largest errors of its attempts are these.
+struct F32Trial {
+  std::vector<double> largest;
+  size_t asked = 0;
+  CompileReport report;
+  Within within;
+
+  void run() {
+    const auto error_of = [](const Trial::Archive&) -> Result<double> { return 1.0; };
+    const auto times_of =
+        [](std::span<const Trial::Archive> archives) -> Result<std::vector<Trial::Times>> {
+      return std::vector<Trial::Times>(archives.size());
+    };
+    const auto largest_of = [this](const Trial::Archive&) -> Result<double> {
+      return largest.at(asked++);
+    };
+    auto found =
+        compile_within("/usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx",
+                       {.report = &report}, 1e-5, {error_of, times_of, largest_of});
+    ASSERT_TRUE(found.has_value()) << found.error().to_string();
+    within = *std::move(found);
+  }
+};
+
+TEST(CompileWithin, TakesLongSumsWhereTheyAreNearEnough) {
+  F32Trial trial{.largest = {4.9e-6}};
+  trial.run();
+  EXPECT_EQ(trial.report.long_sums, 1u);
+  EXPECT_EQ(trial.report.precision_note, "f32: sums of 1 convolutions in one chain each");
+  EXPECT_EQ(trial.asked, 1u);
+}
+
+TEST(CompileWithin, LeavesSumsInPartsWhereLongOnesAreNotNearEnoughOrNotKnown) {
+  for (const double error : {5.1e-6, 1.0, std::nan("")}) {
+    F32Trial trial{.largest = {error, error <= 1 ? 9e-6 : error}};
+    trial.run();
+    EXPECT_EQ(trial.asked, 2u);
+    EXPECT_EQ(trial.report.long_sums, 0u);
+    EXPECT_EQ(trial.report.precision_note, "");
+    EXPECT_EQ(trial.within.widened, 0u);
+  }
+}
+
+TEST(CompileWithin, SumsInDoubleWhereNeitherIs) {
+  F32Trial trial{.largest = {1.0, 1.0}};
+  trial.run();
+  // Not these either, as error_of says.
+  EXPECT_EQ(trial.report.long_sums, 0u);
+  EXPECT_EQ(trial.within.widened, 0u);
+}
+
 }  // namespace
 }  // namespace hologram::compiler

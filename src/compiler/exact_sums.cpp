@@ -64,6 +64,17 @@ void choose(Graph& graph, const std::vector<uint8_t>& chosen, PrecisionChoice& c
 
 }  // namespace
 
+size_t use_long_sums(Graph& graph) {
+  size_t count = 0;
+  for (Node& node : graph.nodes) {
+    for (graph::Subgraph& sub : node.subgraphs) count += use_long_sums(*sub.graph);
+    if (!can_be_exact(graph, node) || node.attributes.integers("weight_shape")[1] == 1) continue;
+    node.attributes.set("long_sums", int64_t{1});
+    ++count;
+  }
+  return count;
+}
+
 PrecisionChoice choose_exact_sums(Graph& graph, const std::vector<uint8_t>& chosen) {
   PrecisionChoice choice;
   choose(graph, chosen, choice);

@@ -1,4 +1,5 @@
-// Convolutions of f32 whose sums are f64: for networks that enlarge what f32 rounds off.
+// How exact the sums of convolutions of f32 are: f32 in parts, or where errors are measured f64, for
+// networks that enlarge what f32 rounds off, or one chain of f32, for those that do not.
 #pragma once
 
 #include "compiler/precision.h"
@@ -10,5 +11,9 @@ namespace hologram::compiler {
 // pixel are left out: gates are exact anyway (join_gates). The choice counts them as `widened`, and
 // as `narrow` those that could be.
 PrecisionChoice choose_exact_sums(graph::Graph& graph, const std::vector<uint8_t>& chosen);
+
+// Gives all that could be exact, but depthwise ones, whose sums are short, the attribute
+// `long_sums`. How many there are.
+size_t use_long_sums(graph::Graph& graph);
 
 }  // namespace hologram::compiler

@@ -119,5 +119,28 @@ TEST(ExactSums, AreOfTheChosenAndLeaveGatesAlone) {
   EXPECT_LE(largest_difference(all, none), 1e-3);
 }
 
+TEST(LongSums, AreOfAllButDepthwiseOnesAlsoWhereStepsAreJoined) {
+  const kernels::Tensor grow = varied({96, kChannels, 1, 1}, 2), wide = varied({96, 1, 3, 3}, 3),
+                        shrink = varied({kChannels, 96, 1, 1}, 4);
+  const auto network = [&] {
+    Graph g;
+    const ValueId x = add_input(g, "x", {1, kChannels, 80, 80});
+    const ValueId y = conv(g, conv(g, x, grow, "grow", 0), wide, "wide", 1, 96);
+    g.outputs = {conv(g, y, shrink, "shrink", 0)};
+    g.output_names = {"y"};
+    return g;
+  };
+  const kernels::Value x(varied({1, kChannels, 80, 80}));
+  CompileReport report;
+  const auto plain = run(network(), {.measured = true, .report = &report}, x);
+  EXPECT_EQ(report.long_sums, 0u);
+  EXPECT_THAT(report.to_text(), HasSubstr("Conv of points, depthwise Conv"));
+  const auto chains = run(network(), {.measured = true, .long_sums = true, .report = &report}, x);
+  EXPECT_EQ(report.long_sums, 2u);
+  EXPECT_EQ(report.precision_note, "f32: sums of 2 convolutions in one chain each");
+  EXPECT_NE(chains, plain);
+  EXPECT_LE(largest_difference(chains, plain), 1e-4);
+}
+
 }  // namespace
 }  // namespace hologram::compiler

@@ -61,6 +61,7 @@ void join(Node& points, Node& depthwise, bool bf16) {
   const auto shape = from.integers("weight_shape");
   to.set("points_shape", std::vector<int64_t>(shape.begin(), shape.end()));
   if (const int64_t parts = from.integer("parts")) to.set("points_parts", parts);
+  if (from.integer("long_sums") != 0) to.set("points_long_sums", int64_t{1});
   if (bf16) to.set("points_output", int64_t{static_cast<uint8_t>(DType::bf16)});
   if (from.has("activation")) to.set("points_activation", std::string(from.text("activation")));
   for (const auto& [name, joined] : {std::pair{"activation_first", "points_first"},

@@ -32,6 +32,7 @@ struct CompileReport {
   uint64_t code_bytes = 0;  // of native code
   // Products, convolutions and attention whose operands became narrower, and those left in f32.
   size_t narrow_steps = 0, wide_steps = 0;
+  size_t long_sums = 0;  // convolutions of f32 whose sums are one chain each
   // Of each step that could be narrower, of each of its grades: the widest that is no different.
   std::vector<std::vector<uint8_t>> same_grades;
   std::vector<std::string> kinds;  // of each: steps of one kind are likely to err alike

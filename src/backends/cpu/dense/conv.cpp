@@ -102,6 +102,7 @@ class PhaseRun {
         form_(plan.shape, conv.output_layout, conv.out_plane),
         weights_(conv.packed_weights),
         exact_weights_(conv.exact_weights),
+        part_(conv.long_sums ? 0 : part_chunks(plan, phase_.depth)),
         taps_(taps),
         rows_(phase_.rows),
         kernel_(exact_weights_ ? exact_tile_kernel() : tile_kernel()),
@@ -210,7 +211,7 @@ class PhaseRun {
     tile.tap_count = pass.past - pass.tap;
     tile.chunks = (plan_.run + kChunk - 1) / kChunk;
     tile.last = plan_.run - (tile.chunks - 1) * kChunk;
-    tile.part = part_chunks(plan_, phase_.depth);
+    tile.part = part_;
     tile.aside = phase_.depth > kManyTerms ? kMostAside : 1;
     tile.b_stride =
         std::min<size_t>(kPanelColumns, align_up(plan_.group_outputs, kChannelBlock) - column);
@@ -267,6 +268,7 @@ class PhaseRun {
   OutputForm form_;
   const float* weights_;
   const double* exact_weights_;  // instead, or null
+  size_t part_;                  // chunks, or 0
   const ptrdiff_t* taps_;
   size_t skipped_ = 0;  // taps
   size_t rows_;

@@ -77,6 +77,8 @@ struct Conv {
   // In the place of packed_weights: the same weights as f64, and sums are f64 (exact_tile.h). Of
   // the direct algorithm and f32 images; not of transposed convolutions.
   const double* exact_weights = nullptr;
+  // Sums are one chain each and not in parts: a tenth faster where parts are short, and less exact.
+  bool long_sums = false;
   // Instead of input and output, each for itself: blocked images of bf16, of depthwise convolutions
   // without a residual.
   const uint16_t* input_bf16 = nullptr;

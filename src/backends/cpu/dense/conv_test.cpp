@@ -243,6 +243,49 @@ TEST(Conv, WeightsInPasses) {
   });
 }
 
+// One and many values that are too small to change it one by one, but not a part of them together.
+TEST(Conv, LongSumsAreOneChain) {
+  for_each_level([] {
+    constexpr float kSmall = 0x1p-25f;
+    // The last in passes over its kernel positions.
+    for (ConvShape s : {shape(40, 80, 7, 6, 1, 1, 0), shape(300, 64, 5, 5, 1, 2, 0),
+                        shape(600, 20, 3, 3, 1, 1, 0), shape(250, 150, 9, 9, 3, 2, 0)})
+      for (const bool long_sums : {false, true}) {
+        s.batch = 1;
+        ThreadPool pool(2);
+        const size_t inputs = s.in_channels * s.kernel_height * s.kernel_width;
+        std::vector<float> w(s.out_channels * inputs, kSmall);
+        for (size_t o = 0; o < s.out_channels; ++o) w[o * inputs] = 1;
+        AlignedBytes packed = poisoned_scratch(packed_conv_weight_bytes(s, Layout::blocked));
+        pack_conv_weights(s, Layout::blocked, w.data(), packed.as<float>().data());
+        AlignedBytes x = poisoned_scratch(channel_blocks(s.in_channels) * kChannelBlock *
+                                          s.in_height * s.in_width * sizeof(float)),
+                     y = poisoned_scratch(channel_blocks(s.out_channels) * kChannelBlock *
+                                          s.out_height * s.out_width * sizeof(float));
+        std::ranges::fill(x.as<float>(), 1.0f);
+        const Conv job{.shape = s,
+                       .input_layout = Layout::blocked,
+                       .output_layout = Layout::blocked,
+                       .input = x.as<float>().data(),
+                       .packed_weights = packed.as<float>().data(),
+                       .output = y.as<float>().data(),
+                       .long_sums = long_sums};
+        AlignedBytes scratch = poisoned_scratch(conv_scratch_bytes(job));
+        conv(job, scratch.data(), pool);
+        const size_t pixels = s.out_height * s.out_width;
+        for (size_t o = 0; o < s.out_channels; ++o)
+          for (size_t p = 0; p < pixels; ++p) {
+            const float sum =
+                y.as<float>()[(o / kChannelBlock * pixels + p) * kChannelBlock + o % kChannelBlock];
+            if (long_sums)
+              ASSERT_EQ(sum, 1.0f) << inputs << " terms, output " << o << ", pixel " << p;
+            else
+              ASSERT_GT(sum, 1.0f) << inputs << " terms, output " << o << ", pixel " << p;
+          }
+      }
+  });
+}
+
 TEST(Conv, GroupsAndDepthwise) {
   for_each_level([] {
     for (const ConvShape& s :

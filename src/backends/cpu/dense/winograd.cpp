@@ -541,7 +541,7 @@ void winograd(const Conv& conv, std::byte* scratch, ThreadPool& pool) {
                 tile.taps = &kNoOffset;
                 tile.chunks = channel_blocks(inputs);
                 tile.last = inputs - (tile.chunks - 1) * kChannelBlock;
-                tile.part = 1;
+                tile.part = conv.long_sums ? 0 : 1;
                 tile.b = elements + e * places.stride;
                 tile.b_stride = tile.columns = width;
                 tile.ahead_lines = lines;

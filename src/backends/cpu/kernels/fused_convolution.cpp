@@ -218,6 +218,7 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
                                     .output_layout = dense::Layout::blocked,
                                     .input = x.as<float>()},
                          .depthwise = conv};
+  both.points.long_sums = c.integer("points_long_sums") != 0;
   dense::ConvShape& shape = both.points.shape;
   shape.batch = conv.shape.batch;
   shape.in_channels = static_cast<size_t>(points[1]);
@@ -274,8 +275,9 @@ Status joined_conv(KernelContext& c, const dense::Conv& conv, const Dims& points
 // packed; `packed` says that they are, for `algorithm` and the input's layout, as f32 or f16, as
 // `parts` bf16 values each where that is not 0, as one or two `digits` (one of 16 bits where
 // `digit_bits` says so), or as half the taps where
-// the filters are `mirrored`, or as f64 where sums are `exact`. Where there is a `points_shape`,
-// the image is what a 1 x 1 convolution by `points` makes of X, and this one is depthwise.
+// the filters are `mirrored`, or as f64 where sums are `exact`; `long_sums` are not in parts. Where
+// there is a `points_shape`, the image is what a 1 x 1 convolution by `points` makes of X, and this
+// one is depthwise.
 Status fused_conv(KernelContext& c) {
   const Tensor& x = c.input(0);
   const bool blocked_in = c.integer("blocked_input") != 0;
@@ -325,6 +327,7 @@ Status fused_conv(KernelContext& c) {
     return fail(ErrorCode::unsupported, "no convolution of weights {} in these layouts",
                 weights.to_string());
   HOLOGRAM_TRY(conv.epilogue, read_epilogue(c, 2, 3, weights[0], y.count()));
+  conv.long_sums = c.integer("long_sums") != 0;
   const bool exact = c.integer("exact") != 0;
   if (exact && (algorithm != 0 || joined || c.integer("packed") == 0 || c.integer("digits") != 0 ||
                 c.integer("parts") != 0 || c.integer("mirrored") != 0 || x.dtype != DType::f32 ||
