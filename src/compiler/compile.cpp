@@ -176,7 +176,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
     report.same_grades = std::move(choice.same_grades);
     report.kinds = std::move(choice.kinds);
     report.precision_note = describe(choice, options.precision);
-    if (report.long_sums != 0)
+    if (options.precision == Precision::f32 && report.long_sums != 0)
       report.precision_note =
           fmt::format("f32: sums of {} convolutions in one chain each", report.long_sums);
     if (options.precision == Precision::bf16)

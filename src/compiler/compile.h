@@ -28,7 +28,7 @@ struct CompileOptions {
   std::vector<uint8_t> widened = {};
   // Errors are measured, as compile_within does: products may be as narrow as often is enough.
   bool measured = false;
-  // Of f32 whose errors are measured: sums of convolutions are one chain each (exact_sums.h).
+  // Where errors are measured: sums of f32 of convolutions are one chain each (exact_sums.h).
   bool long_sums = false;
   // 0..4: what each step prints to standard error. 1: names and times, 3: the graph after each.
   int debug = 0;

@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kGroups = 16;
 // A wider product has to be this much faster to be taken for its time alone: measured times differ.
 constexpr double kClearlyFaster = 0.95;
-// Of what f32 promises: what long sums may use up, as other inputs may do worse.
-constexpr double kOfLongSums = 0.5;
+// What long sums may use up of what f32 promises, as other inputs may do worse, and of what narrow
+// products may lose together.
+constexpr double kOfLongSums = 0.5, kBesideNarrow = 0.25;
 
 // What was compiled, and how.
 struct Attempt {
@@ -41,16 +42,19 @@ class Search {
 
   Result<Within> run() {
     const bool is_f32 = options_.precision == Precision::f32;
+    options_.long_sums = true;
     if (is_f32) {
-      options_.long_sums = true;
       HOLOGRAM_TRY(Attempt plain, compiled({}));
-      options_.long_sums = false;
       HOLOGRAM_TRY(double error, trial_.largest_of(plain.archive));
+      options_.long_sums = false;
       if (plain.report.long_sums != 0 && !(error <= kOfLongSums * promised())) {
         HOLOGRAM_TRY(plain, compiled({}));
         HOLOGRAM_TRY(error, trial_.largest_of(plain.archive));
       }
       if (!(error > promised())) return finish(std::move(plain), false);
+    } else {
+      HOLOGRAM_TRY(const Attempt plain, attempt_f32());
+      options_.long_sums = plain.error <= kBesideNarrow * limit_;
     }
     HOLOGRAM_TRY(Attempt narrowest, attempt({}));
     products_ = narrowest.report.narrow_steps;
@@ -92,6 +96,14 @@ class Search {
     HOLOGRAM_TRY(Attempt tried, compiled(std::move(grades)));
     HOLOGRAM_TRY(tried.error, trial_.error_of(tried.archive));
     return tried;
+  }
+
+  // With all products f32.
+  Result<Attempt> attempt_f32() {
+    const Precision wanted = std::exchange(options_.precision, Precision::f32);
+    Result<Attempt> plain = attempt({});
+    options_.precision = wanted;
+    return plain;
   }
 
   // Grades that are the same for all products are measured once.
@@ -266,10 +278,9 @@ class Search {
   Result<Within> fastest(Attempt found) {
     if (options_.precision == Precision::f32 || !is_good(found))
       return finish(std::move(found), false);
-    options_.precision = Precision::f32;
-    HOLOGRAM_TRY(Attempt plain, attempt({}));
+    HOLOGRAM_TRY(Attempt plain, attempt_f32());
     bool is_plain = found.report.narrow_steps == 0;
-    if (!is_plain) {
+    if (!is_plain && plain.error <= limit_) {
       HOLOGRAM_TRY(is_plain, is_faster(plain, found));
     }
     return finish(std::move(is_plain ? plain : found), is_plain);

@@ -64,10 +64,11 @@ struct Within {
 // saves and what it adds to the error where it is narrower; and of each product, whether a wider
 // grade is as fast. Where that is not faster than f32 (models of small steps) it is f32 after all.
 //
-// Of f32 itself convolutions are the products. Where their sums in one chain each are within half of
-// what is promised they are taken; otherwise sums in parts, which are what nobody measures; where
-// these are off by more than is promised wider ones sum in f64. Where that is not near enough
-// either, none does.
+// Of f32 itself convolutions are the products. Where their sums in one chain each are within half
+// of what is promised they are taken; otherwise sums in parts, which are what nobody measures;
+// where these are off by more than is promised wider ones sum in f64. Where that is not near enough
+// either, none does. Beside narrow products sums are in one chain each where these alone use up
+// little of the limit.
 //
 // error_of is asked some 60 times at most. options.report, where not null, is of the archive that
 // is returned.

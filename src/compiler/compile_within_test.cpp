@@ -37,6 +37,9 @@ TEST(SteadyError, ExactResultsAndNoNumbers) {
   EXPECT_TRUE(std::isnan(steady.largest(errors)));
 }
 
+constexpr char kConvolution[] =
+    "/usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx";
+
 // What compile_within makes of f32 where the largest errors of its attempts are these.
 struct F32Trial {
   std::vector<double> largest;
@@ -54,8 +57,7 @@ struct F32Trial {
       return largest.at(asked++);
     };
     auto found =
-        compile_within("/usr/share/libonnx-testdata/data/pytorch-converted/test_Conv2d/model.onnx",
-                       {.report = &report}, 1e-5, {error_of, times_of, largest_of});
+        compile_within(kConvolution, {.report = &report}, 1e-5, {error_of, times_of, largest_of});
     ASSERT_TRUE(found.has_value()) << found.error().to_string();
     within = *std::move(found);
   }
@@ -86,6 +88,25 @@ TEST(CompileWithin, SumsInDoubleWhereNeitherIs) {
   // Not these either, as error_of says.
   EXPECT_EQ(trial.report.long_sums, 0u);
   EXPECT_EQ(trial.within.widened, 0u);
+}
+
+TEST(CompileWithin, TakesLongSumsBesideNarrowProductsWhereTheyTakeLittleOfTheLimit) {
+  for (const double error : {1e-6, 3e-5}) {
+    const auto error_of = [&](const Trial::Archive&) -> Result<double> { return error; };
+    // Archives that are asked for first are faster: f32 is, and taken.
+    const auto times_of =
+        [](std::span<const Trial::Archive> archives) -> Result<std::vector<Trial::Times>> {
+      std::vector<Trial::Times> times;
+      for (size_t i = 0; i < archives.size(); ++i) times.push_back({{"all", 1.0 + double(i)}});
+      return times;
+    };
+    CompileReport report;
+    const auto found =
+        compile_within(kConvolution, {.precision = Precision::fast, .report = &report},
+                       aimed_error(Precision::fast), {error_of, times_of});
+    ASSERT_TRUE(found.has_value()) << found.error().to_string();
+    EXPECT_EQ(report.long_sums, error < 1e-5 ? 1u : 0u);
+  }
 }
 
 }  // namespace
