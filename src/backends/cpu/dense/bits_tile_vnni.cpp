@@ -29,6 +29,11 @@ namespace {
 // From what is read to what is asked for: CPUs that bring near by themselves what comes next keep
 // too few lines on their way for memory that one core has alone.
 constexpr size_t kAheadBytes = 7168;
+// Intel's first cache waits for 16 lines at most and the second for 48, which memory needs: there
+// lines come into the second that far ahead and into the first just before their use. (Zen's first
+// waits for enough of them, and twice the instructions cost it a sixth.)
+constexpr size_t kNearBytes = 768;
+enum class Ahead { first_cache, both_caches };
 constexpr size_t kRows = 2;  // of more, the sums of three digits leave the registers
 
 #define HOLOGRAM_VNNI_ALWAYS HOLOGRAM_VNNI __attribute__((always_inline))
@@ -139,17 +144,25 @@ void pack_integers(const float* a, size_t k, size_t group, unsigned bits, uint32
 }
 
 // Of two lines that are read.
-inline void ask_ahead(const void* at) {
-  const auto* bytes = static_cast<const std::byte*>(at) + kAheadBytes;
-  __builtin_prefetch(bytes);
-  __builtin_prefetch(bytes + 64);
+template <Ahead kAhead>
+HOLOGRAM_VNNI_INLINE void ask_ahead(const void* at) {
+  constexpr size_t kLine = 64;
+  const auto* bytes = static_cast<const std::byte*>(at);
+  const std::byte* near = bytes + kAheadBytes;
+  if constexpr (kAhead == Ahead::both_caches) {
+    __builtin_prefetch(near, 0, 2);
+    __builtin_prefetch(near + kLine, 0, 2);
+    near = bytes + kNearBytes;
+  }
+  __builtin_prefetch(near);
+  __builtin_prefetch(near + kLine);
 }
 
 // Eight rows of codes.
-template <size_t kCount>
+template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI_INLINE void add_step(const BitsTile& t, const uint32_t* digits, const uint32_t* at,
                                    __m512i (&sums)[kCount][3][2]) {
-  ask_ahead(at);
+  ask_ahead<kAhead>(at);
   const __m512i mask = _mm512_set1_epi8(15);
   const __m512i first = _mm512_loadu_si512(at), second = _mm512_loadu_si512(at + 16);
   const __m512i codes[2][2] = {{_mm512_and_si512(first, mask), _mm512_and_si512(second, mask)},
@@ -169,7 +182,7 @@ HOLOGRAM_VNNI_INLINE void add_step(const BitsTile& t, const uint32_t* digits, co
 }
 
 // kSteps: how many, or 0: as many as said.
-template <size_t kCount, size_t kSteps>
+template <Ahead kAhead, size_t kCount, size_t kSteps>
 HOLOGRAM_VNNI_INLINE void add_nibbles(const BitsTile& t, const uint32_t* a, const uint32_t* at,
                                       size_t steps, const float* scales,
                                       __m512 (&totals)[kCount][2]) {
@@ -179,15 +192,15 @@ HOLOGRAM_VNNI_INLINE void add_nibbles(const BitsTile& t, const uint32_t* a, cons
   if constexpr (kSteps != 0) {
 #pragma GCC unroll 4
     for (size_t s = 0; s < kSteps; ++s)
-      add_step<kCount>(t, digits + s * kIntegerStep, at + s * 32, sums);
+      add_step<kAhead, kCount>(t, digits + s * kIntegerStep, at + s * 32, sums);
   } else {
     for (size_t s = 0; s < steps; ++s, digits += kIntegerStep, at += 32)
-      add_step<kCount>(t, digits, at, sums);
+      add_step<kAhead, kCount>(t, digits, at, sums);
   }
   add_run<kCount>(t, a, sums, scales, totals);
 }
 
-template <size_t kCount>
+template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI void run_nibbles(const BitsTile& t) {
   __m512 totals[kCount][2];
 #pragma GCC unroll 2
@@ -197,13 +210,13 @@ HOLOGRAM_VNNI void run_nibbles(const BitsTile& t) {
   for (size_t g = 0; g < t.groups; ++g) {
     const size_t rows = std::min(t.group, t.k - g * t.group), steps = (rows + 7) / 8;
     const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead(scales);
+    ask_ahead<kAhead>(scales);
     at += t.row_sums ? 64 : 32;
     // Fewer instructions a byte let a CPU look further ahead: one row waits for the memory alone.
     if (kCount == 1 && steps == 4)  // a group of 32
-      add_nibbles<kCount, 4>(t, a, at, 4, scales, totals);
+      add_nibbles<kAhead, kCount, 4>(t, a, at, 4, scales, totals);
     else
-      add_nibbles<kCount, 0>(t, a, at, steps, scales, totals);
+      add_nibbles<kAhead, kCount, 0>(t, a, at, steps, scales, totals);
     at += steps * 32;
     a += kIntegerHead + steps * kIntegerStep;
   }
@@ -235,7 +248,7 @@ struct Turned {
   }
 };
 
-template <size_t kCount>
+template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
   __m512 totals[kCount][2];
 #pragma GCC unroll 2
@@ -245,7 +258,7 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
   for (size_t g = 0; g < t.groups; ++g) {
     const size_t rows = std::min(t.group, t.k - g * t.group);
     const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead(scales);
+    ask_ahead<kAhead>(scales);
     at += (t.row_sums ? 64 : 32) * sizeof(float);
     const size_t run = integer_run(t.group, 8);
     for (size_t first = 0; first < rows; first += run) {
@@ -265,7 +278,7 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
         digits += 3;
       };
       for (size_t i = 0; i + 4 <= values; i += 4, at += 128) {
-        ask_ahead(at);
+        ask_ahead<kAhead>(at);
         add(Turned(_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)));
       }
       if (const size_t rest = values % 4; rest != 0) {
@@ -293,10 +306,12 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
     for (size_t v = 0; v < 2; ++v) _mm512_storeu_ps(t.sums + r * 32 + v * 16, totals[r][v]);
 }
 
+template <Ahead kAhead>
 void run_any(const BitsTile& t) {
   if (t.bits == 16) return detail::vnni_words(t);
-  constexpr void (*kRun[2][kRows])(const BitsTile&) = {{&run_nibbles<1>, &run_nibbles<2>},
-                                                       {&run_bytes<1>, &run_bytes<2>}};
+  constexpr void (*kRun[2][kRows])(const BitsTile&) = {
+      {&run_nibbles<kAhead, 1>, &run_nibbles<kAhead, 2>},
+      {&run_bytes<kAhead, 1>, &run_bytes<kAhead, 2>}};
   kRun[t.bits / 8][t.rows - 1](t);
 }
 
@@ -304,8 +319,10 @@ void run_any(const BitsTile& t) {
 
 namespace detail {
 const BitsKernel* vnni_bits() {
-  static constexpr BitsKernel kKernel{kRows, &run_any, &pack_integers};
-  return __builtin_cpu_supports("avx512vnni") ? &kKernel : nullptr;
+  static constexpr BitsKernel kIntel{kRows, &run_any<Ahead::both_caches>, &pack_integers},
+      kOther{kRows, &run_any<Ahead::first_cache>, &pack_integers};
+  if (!__builtin_cpu_supports("avx512vnni")) return nullptr;
+  return __builtin_cpu_is("intel") ? &kIntel : &kOther;
 }
 }  // namespace detail
 #else
