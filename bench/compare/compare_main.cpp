@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "bench/compare/chart.h"
 #include "bench/compare/child.h"
 #include "bench/compare/measurement.h"
 #include "bench/compare/report.h"
@@ -63,7 +64,8 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", profile, "Add the time of each of Hologram's steps to the JSON rows");
   app.add_option("--json", json_file, "Write the rows to this file");
   app.add_option("--html", html_file, "Write a page with a table and a chart to this file");
-  app.add_option("--docs", docs_file, "Write a page of the documentation to this file");
+  app.add_option("--docs", docs_file,
+                 "Write a page of the documentation to this file, and its chart beside it");
   app.add_option("--note", note, "A sentence for that page, about how the rows were measured");
   app.add_option("--inputs", inputs_file, "A table of inputs like tests/models/models.json");
   app.add_option("--ort", ort_folders,
@@ -138,8 +140,13 @@ int main(int argc, char** argv) {
       fs::remove(job.archive, ignored);
     }
   fmt::print("{}", compare::summary(rows));
-  const bool saved = save(json_file, rows.dump(2) + "\n") &&
-                     save(html_file, html_file.empty() ? "" : compare::html_page(rows)) &&
-                     save(docs_file, docs_file.empty() ? "" : compare::docs_page(rows, note));
+  const fs::path chart =
+      docs_file.empty() ? fs::path() : fs::path(docs_file).replace_extension(".svg");
+  const bool saved =
+      save(json_file, rows.dump(2) + "\n") &&
+      save(html_file, html_file.empty() ? "" : compare::html_page(rows)) &&
+      save(docs_file,
+           docs_file.empty() ? "" : compare::docs_page(rows, note, chart.filename().string())) &&
+      save(chart.string(), compare::ratio_chart(rows));
   return !saved ? 2 : bad == 0 ? 0 : 1;
 }

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "bench/compare/chart.h"
 #include "bench/compare/targets.h"
 
 namespace hologram::compare {
@@ -86,10 +88,16 @@ std::string peer_version(const json& rows) {
   return "not loaded";
 }
 
-std::map<std::string, std::vector<double>> ratios(const json& rows) {
-  std::map<std::string, std::vector<double>> result;
-  for (const json& row : rows)
-    if (!row.contains("error")) result[text(row, "precision")].push_back(number(row, "ratio"));
+// Of each precision, in the order of the rows.
+std::vector<std::pair<std::string, std::vector<double>>> ratios(const json& rows) {
+  std::vector<std::pair<std::string, std::vector<double>>> result;
+  for (const json& row : rows) {
+    if (row.contains("error")) continue;
+    const std::string precision = text(row, "precision");
+    auto of = std::ranges::find(result, precision, [](const auto& pair) { return pair.first; });
+    if (of == result.end()) of = result.insert(of, {precision, {}});
+    of->second.push_back(number(row, "ratio"));
+  }
   return result;
 }
 
@@ -144,12 +152,7 @@ std::string summary(const json& rows) {
 }
 
 std::string html_page(const json& rows) {
-  double most = 1.2;
-  for (const json& row : rows) most = std::max(most, number(row, "ratio_high"));
-  std::string bars, table;
-  int y = 20;
-  constexpr int kLeft = 260, kWidth = 560;
-  const auto x_of = [&](double ratio) { return kLeft + ratio / most * kWidth; };
+  std::string table, means;
   for (const json& row : rows) {
     const std::string label = fmt::format("{} {} x{}", text(row, "model"), text(row, "precision"),
                                           row.value("threads", 0));
@@ -158,42 +161,34 @@ std::string html_page(const json& rows) {
                            escaped(text(row, "error")));
       continue;
     }
-    const double ratio = number(row, "ratio");
-    bars += fmt::format(
-        "<text x='{}' y='{}' text-anchor='end'>{}</text><rect x='{}' y='{}' width='{:.1f}' "
-        "height='12' fill='{}'><title>{:.3f}</title></rect><path d='M{:.1f} {}H{:.1f}' "
-        "stroke='#333'/>\n",
-        kLeft - 8, y + 10, escaped(label), kLeft, y, x_of(ratio) - kLeft,
-        ratio <= 1 ? "#2a8f5c" : "#c0562f", ratio, x_of(number(row, "ratio_low")), y + 6,
-        x_of(number(row, "ratio_high")));
-    y += 18;
     table += fmt::format(
         "<tr><td>{}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f}</td><td>{:.3f} .. "
         "{:.3f}</td><td>{} / {}</td><td>{:.1e} / {:.1e}</td><td>{}</td><td>{}</td></tr>\n",
-        escaped(label), number(row, "hologram_ms"), number(row, "ort_ms"), ratio,
+        escaped(label), number(row, "hologram_ms"), number(row, "ort_ms"), number(row, "ratio"),
         number(row, "ratio_low"), number(row, "ratio_high"), opening(row, "hologram"),
         opening(row, "ort"), number(row, "max_error"), number(row, "rms_error"), errors_to_f64(row),
         memory(row));
   }
+  for (const auto& [precision, values] : ratios(rows))
+    means += fmt::format("<tr><td>{}</td><td>{:.3f}</td><td>{:.3f}</td><td>{}</td></tr>\n",
+                         precision, geometric_mean(values),
+                         *std::max_element(values.begin(), values.end()), values.size());
   return fmt::format(
       "<!doctype html><meta charset=utf-8><title>Hologram and ONNX Runtime</title>\n"
       "<style>body{{font:14px system-ui;margin:2em;max-width:70em}}td,th{{padding:2px "
       "10px;text-align:right;white-space:nowrap}}td:first-child{{text-align:left}}tr:nth-child("
-      "even){{background:#f4f4"
-      "f4}}svg text{{font:12px system-ui}}</style>\n"
+      "even){{background:#f4f4f4}}</style>\n"
       "<h1>Hologram and ONNX Runtime</h1><p>{}; ONNX Runtime {}. Time of Hologram divided by the "
       "time of ONNX Runtime, medians of alternating runs in one process: below 1 Hologram is "
-      "faster. Lines show the middle 80% of the runs.</p><p>{}</p>\n"
-      "<svg width='{}' height='{}'><path d='M{:.1f} 10V{}' stroke='#999' "
-      "stroke-dasharray='4'/>{}</svg>\n"
+      "faster.</p>\n<table><tr><th>precision<th>geometric mean<th>the worst<th>rows</tr>\n{}"
+      "</table>\n{}\n"
       "<table><tr><th>model<th>Hologram ms<th>ORT ms<th>ratio<th>10..90%<th>open ms "
       "(first)<th>error max / "
       "rms<th>error to f64 (ORT)<th>peak; private MB (ORT)</tr>\n{}</table>\n",
-      escaped(machine_of(rows)), escaped(peer_version(rows)), escaped(summary(rows)),
-      kLeft + kWidth + 20, y + 10, x_of(1), y, bars, table);
+      escaped(machine_of(rows)), escaped(peer_version(rows)), means, ratio_chart(rows), table);
 }
 
-std::string docs_page(const json& rows, const std::string& note) {
+std::string docs_page(const json& rows, const std::string& note, const std::string& chart) {
   std::string page = fmt::format(
       "---\ntitle: Benchmarks, {0}\ndescription: Hologram beside ONNX Runtime, measured.\n---\n\n"
       "{{/* Written by `./dev bench models`; changes by hand are lost. */}}\n\n"
@@ -211,6 +206,7 @@ std::string docs_page(const json& rows, const std::string& note) {
       "yet and runs it three times, then what of it is private: not the pages of files, which "
       "processes that run the same model have together.{}{}\n\n",
       peer_version(rows), machine_of(rows), note.empty() ? "" : " ", note);
+  page += fmt::format("![The ratio of each model]({})\n\n", chart);
   page += targets_chapter(rows) + "\n## Rows\n\n";
   page +=
       "| model | precision | threads | Hologram ms | ORT ms | ratio | open ms (first) / ORT | "
