@@ -218,7 +218,7 @@ Result<std::vector<std::byte>> compile(graph::Graph graph, const CompileOptions&
                               {weights.file, weights.directory}, code);
   for (const auto& section : code) report.code_bytes += section.size();
   report.code_note =
-      code.empty()
+      code.empty() || !options.key
           ? "none"
           : fmt::format("{} for {}, signed by {}", megabytes(report.code_bytes),
                         fmt::join(options.targets, ", "), options.key->public_key().to_text());

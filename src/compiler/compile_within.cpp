@@ -88,7 +88,9 @@ class Search {
     Attempt tried{.grades = std::move(grades)};
     options_.widened = tried.grades;
     options_.report = &tried.report;
-    HOLOGRAM_TRY(tried.archive, compile_onnx(model_, options_));
+    Result<Trial::Archive> archive = compile_onnx(model_, options_);
+    options_.report = nullptr;
+    HOLOGRAM_TRY(tried.archive, std::move(archive));
     return tried;
   }
 
@@ -139,6 +141,7 @@ class Search {
   // Of each product, in each uniform attempt: its step and those that follow up to the next.
   Status measure_times() {
     std::vector<Trial::Archive> archives;
+    archives.reserve(uniform_.size());
     for (Attempt& tried : uniform_) archives.push_back(std::move(tried.archive));
     HOLOGRAM_TRY(const std::vector<Trial::Times> times, trial_.times_of(archives));
     for (size_t i = 0; i < uniform_.size(); ++i) {

@@ -96,8 +96,8 @@ TEST(CompileWithin, TakesLongSumsBesideNarrowProductsWhereTheyTakeLittleOfTheLim
     // Archives that are asked for first are faster: f32 is, and taken.
     const auto times_of =
         [](std::span<const Trial::Archive> archives) -> Result<std::vector<Trial::Times>> {
-      std::vector<Trial::Times> times;
-      for (size_t i = 0; i < archives.size(); ++i) times.push_back({{"all", 1.0 + double(i)}});
+      std::vector<Trial::Times> times(archives.size());
+      for (size_t i = 0; i < times.size(); ++i) times[i]["all"] = 1.0 + double(i);
       return times;
     };
     CompileReport report;

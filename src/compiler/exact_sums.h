@@ -1,5 +1,5 @@
-// How exact the sums of convolutions of f32 are: f32 in parts, or where errors are measured f64, for
-// networks that enlarge what f32 rounds off, or one chain of f32, for those that do not.
+// How exact the sums of convolutions of f32 are: f32 in parts, or where errors are measured f64,
+// for networks that enlarge what f32 rounds off, or one chain of f32, for those that do not.
 #pragma once
 
 #include "compiler/precision.h"

@@ -74,8 +74,8 @@ void CompileReport::describe_dense(const graph::Graph& graph) {
       if (operators == node.op) continue;
     } else if (node.op == "ConvInteger" || node.op == "MatMulInteger") {
       const auto type = [&](graph::ValueId id) { return name_of(graph.value(id).type.dtype); };
-      operators = fmt::format("{} {} x {} -> i32", node.op, type(node.inputs[0]),
-                              type(node.inputs[1]));
+      operators =
+          fmt::format("{} {} x {} -> i32", node.op, type(node.inputs[0]), type(node.inputs[1]));
       if (node.input(5) != graph::kNoValue || node.input(7) != graph::kNoValue)
         operators += ", bias";
       if (node.input(6) != graph::kNoValue) operators += ", residual";

@@ -37,8 +37,9 @@ class InferContext {
   DType dtype(size_t index) const { return type(index).dtype; }
   // nullptr when the input is left out or nothing is known.
   const Shape* shape(size_t index) const {
-    if (!has(index) || !type(index).shape) return nullptr;
-    return &*type(index).shape;
+    if (!has(index)) return nullptr;
+    const std::optional<Shape>& shape = type(index).shape;
+    return shape ? &*shape : nullptr;
   }
   // nullptr when the input is not a constant.
   const Tensor* constant(size_t index) const {

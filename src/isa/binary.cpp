@@ -13,37 +13,29 @@ namespace {
 constexpr std::array<char, 4> kMagic = {'H', 'I', 'S', 'A'};
 
 // X(operation, number): written into files. Append, never renumber, never reuse.
-#define HOLOGRAM_ISA_BINARY_CODES(X)                                                               \
-  X(imm, 1)                                                                                        \
-  X(mov, 2)                                                                                        \
-  X(convert, 3)                                                                                    \
-  X(bitcast, 4)                                                                                    \
-  X(param, 5)                                                                                      \
-  X(length, 6)                                                                                     \
-  X(add, 10) X(sub, 11) X(mul, 12) X(div, 13) X(rem, 14) X(min, 15) X(max, 16) X(abs, 17)          \
-      X(neg, 18) X(mad, 19) X(fma, 20) X(bit_and, 30) X(bit_or, 31) X(bit_xor, 32) X(bit_not, 33)  \
-          X(shl, 34) X(shr, 35) X(eq, 40) X(ne, 41) X(lt, 42) X(le, 43) X(gt, 44) X(ge, 45) X(     \
-              select, 46) X(exp, 60) X(exp2, 61) X(expm1, 62) X(log, 63) X(log1p, 64) X(log2, 65)  \
-              X(log10, 66) X(sqrt, 67) X(rsqrt, 68) X(sin, 69) X(cos, 70) X(tan, 71) X(asin, 72)   \
-                  X(acos, 73) X(atan, 74) X(sinh, 75) X(cosh, 76) X(tanh, 77) X(asinh, 78)         \
-                      X(acosh, 79) X(atanh, 80) X(sigmoid, 81) X(erf, 82) X(pow, 83) X(            \
-                          floor, 84) X(ceil, 85) X(round, 86) X(trunc, 87) X(class_of, 110)        \
-                          X(class_mirror, 111) X(class_neighbour, 112) X(thread_id, 120) X(        \
-                              block_id, 121) X(block_size, 122) X(grid_size, 123)                  \
-                              X(global_id, 124) X(load, 130) X(store, 131) X(load_shared, 132)     \
-                                  X(store_shared, 133) X(atomic_add, 140) X(atomic_min, 141) X(    \
-                                      atomic_max, 142) X(atomic_exchange, 143) X(atomic_cas, 144)  \
-                                      X(atomic_add_shared, 150) X(atomic_min_shared, 151)          \
-                                          X(atomic_max_shared, 152) X(atomic_exchange_shared, 153) \
-                                              X(atomic_cas_shared, 154) X(barrier, 170)            \
-                                                  X(fence, 171) X(group_add, 175)                  \
-                                                      X(group_mul, 176) X(group_min, 177)          \
-                                                          X(group_max, 178) X(if_begin, 200)       \
-                                                              X(if_else, 201) X(for_begin, 202)    \
-                                                                  X(loop_begin, 203) X(end, 204)   \
-                                                                      X(break_, 205)               \
-                                                                          X(continue_, 206)        \
-                                                                              X(return_, 207)
+// clang-format off
+#define HOLOGRAM_ISA_BINARY_CODES(X)                                                        \
+  X(imm, 1) X(mov, 2) X(convert, 3) X(bitcast, 4) X(param, 5) X(length, 6)                  \
+  X(add, 10) X(sub, 11) X(mul, 12) X(div, 13) X(rem, 14) X(min, 15) X(max, 16) X(abs, 17)   \
+  X(neg, 18) X(mad, 19) X(fma, 20)                                                          \
+  X(bit_and, 30) X(bit_or, 31) X(bit_xor, 32) X(bit_not, 33) X(shl, 34) X(shr, 35)          \
+  X(eq, 40) X(ne, 41) X(lt, 42) X(le, 43) X(gt, 44) X(ge, 45) X(select, 46)                 \
+  X(exp, 60) X(exp2, 61) X(expm1, 62) X(log, 63) X(log1p, 64) X(log2, 65) X(log10, 66)      \
+  X(sqrt, 67) X(rsqrt, 68) X(sin, 69) X(cos, 70) X(tan, 71) X(asin, 72) X(acos, 73)         \
+  X(atan, 74) X(sinh, 75) X(cosh, 76) X(tanh, 77) X(asinh, 78) X(acosh, 79) X(atanh, 80)    \
+  X(sigmoid, 81) X(erf, 82) X(pow, 83) X(floor, 84) X(ceil, 85) X(round, 86) X(trunc, 87)   \
+  X(class_of, 110) X(class_mirror, 111) X(class_neighbour, 112)                             \
+  X(thread_id, 120) X(block_id, 121) X(block_size, 122) X(grid_size, 123) X(global_id, 124) \
+  X(load, 130) X(store, 131) X(load_shared, 132) X(store_shared, 133)                       \
+  X(atomic_add, 140) X(atomic_min, 141) X(atomic_max, 142) X(atomic_exchange, 143)          \
+  X(atomic_cas, 144)                                                                        \
+  X(atomic_add_shared, 150) X(atomic_min_shared, 151) X(atomic_max_shared, 152)             \
+  X(atomic_exchange_shared, 153) X(atomic_cas_shared, 154)                                  \
+  X(barrier, 170) X(fence, 171)                                                             \
+  X(group_add, 175) X(group_mul, 176) X(group_min, 177) X(group_max, 178)                   \
+  X(if_begin, 200) X(if_else, 201) X(for_begin, 202) X(loop_begin, 203) X(end, 204)         \
+  X(break_, 205) X(continue_, 206) X(return_, 207)
+// clang-format on
 
 constexpr std::array<uint8_t, 256> kCodes = [] {
   std::array<uint8_t, 256> codes{};

@@ -31,8 +31,8 @@ struct Type {
 // "u32", "DeviceArray[f32, 2]", "int literal".
 std::string to_string(const Type& type);
 
-// The type two operands meet in: the smallest that holds both (u32 and i32: i64); nothing where there
-// is none (u64 and i32, bool and i32).
+// The type two operands meet in: the smallest that holds both (u32 and i32: i64); nothing where
+// there is none (u64 and i32, bool and i32).
 std::optional<DType> promote(DType a, DType b);
 // Whether a value of `from` becomes `to` without being asked for: promote(to, from) == to.
 bool converts(DType from, DType to);

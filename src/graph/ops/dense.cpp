@@ -223,7 +223,8 @@ constexpr char kEpilogue[] =
 }  // namespace
 
 void add_dense(OperatorTable& table) {
-  auto add = [&](const char* name, std::string attributes, const char* signature, InferFunction f) {
+  const auto add = [&](const char* name, const std::string& attributes, const char* signature,
+                       InferFunction f) {
     table.add(name, "hologram")
         .signature(signature)
         .where("T", {DType::f32})
@@ -242,9 +243,9 @@ void add_dense(OperatorTable& table) {
   add("Conv",
       "auto_pad:s, dilations:is, group:i, kernel_shape:is, pads:is, strides:is, weight_shape:is, "
       "blocked_input:i, blocked_output:i, algorithm:i, packed:i, parts:i, digits:i, digit_bits:i, "
-      "half:i, exact:i, long_sums:i, output:i, mirrored:i, even:i, points_shape:is, points_parts:i, "
-      "points_output:i, points_long_sums:i, "
-      "points_activation:s, points_first:f, points_second:f, points_scale:f, points_shift:f, "
+      "half:i, exact:i, long_sums:i, output:i, mirrored:i, even:i, points_shape:is, "
+      "points_parts:i, points_output:i, points_long_sums:i, points_activation:s, points_first:f, "
+      "points_second:f, points_scale:f, points_shift:f, "
       "points_low:f" +
           epilogue,
       "X:TX, W:P, B:T?, residual:TR?, points:TP?, points_bias:T? -> Y:TY", float_conv);

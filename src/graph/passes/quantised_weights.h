@@ -5,8 +5,8 @@
 //   com.microsoft.MatMulNBits                                                      bits 4 or 8
 //   Gather(DequantizeLinear(constant), i) becomes DequantizeLinear(Gather(constant, i))
 //
-// Such constants, and those cast to f32, stay as they are until here (see resolve.cpp); fold_dequantised() makes f32
-// constants of those that no integer pass wanted.
+// Such constants, and those cast to f32, stay as they are until here (see resolve.cpp);
+// fold_dequantised() makes f32 constants of those that no integer pass wanted.
 #pragma once
 
 #include <limits>

@@ -130,7 +130,8 @@ struct Trial {
                                  s.batch * s.out_channels * s.out_height * s.out_width, 4);
     const std::vector<double> right = reference(s, x, w, transposed);
     const std::vector<float> got = result();
-    const double depth = double(s.in_channels / s.groups * s.kernel_height * s.kernel_width);
+    const size_t inputs = s.in_channels / s.groups;
+    const auto depth = double(inputs * s.kernel_height * s.kernel_width);
     // Winograd's transforms add roundings of their own.
     const double unit = s.algorithm == ConvAlgorithm::winograd ? 2.5e-7 : 1e-7;
     ASSERT_EQ(right.size(), got.size());

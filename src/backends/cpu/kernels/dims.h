@@ -29,6 +29,7 @@ class Dims {
   }
   // A run of a small model copies hundreds of these: what no axis uses stays where it is.
   Dims(const Dims& other) { copy(other); }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): copying itself changes nothing
   Dims& operator=(const Dims& other) {
     copy(other);
     return *this;

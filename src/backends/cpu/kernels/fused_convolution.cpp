@@ -202,7 +202,7 @@ Result<Dims> points_image(const KernelContext& c, const Dims& points, int64_t ch
       static_cast<uint64_t>(points.count()) > c.input(4).bytes() || !(blocked_dims(in) == x))
     return fail(ErrorCode::shape_mismatch, "input {} and weights {} before {} channels",
                 x.to_string(), points.to_string(), channels);
-  const Dims image = {in[0], channels, in[2], in[3]};
+  Dims image = {in[0], channels, in[2], in[3]};
   if (in[0] * in[2] * in[3] > kMostOfAnImage / channels)
     return fail(ErrorCode::unsupported, "an image {} between two convolutions", image.to_string());
   return image;
