@@ -1,5 +1,6 @@
 // dense_bench [FILTER]: the CPU's numeric kernels at the shapes of known models, each beside the
-// machine's ceiling measured in turns with it. Prints kernel, shape, speed and fraction of ceiling.
+// machine's ceiling measured in turns with it. Prints kernel, shape, median time and speed, and
+// what share of the ceiling that was in the median turn, with the middle 80% of the turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -46,9 +47,10 @@ struct Floats {
 
 void row(const std::string& name, const std::string& shape, double amount, const char* unit,
          Timing t, unsigned threads = 1) {
-  const double speed = amount / t.seconds * 1e-9;
-  fmt::print("{:<26} {:<34} {:>10.1f} us {:>8.1f} {:<8} {:>6.3f} of {:.1f}\n", name, shape,
-             t.seconds * 1e6, speed, unit, speed / t.ceiling / threads, t.ceiling);
+  const double part = amount * 1e-9 / threads;
+  fmt::print("{:<26} {:<34} {:>10.1f} us {:>8.1f} {:<8} {:>5.3f} ({:.2f}..{:.2f}) of {:.1f}\n",
+             name, shape, t.seconds * 1e6, amount / t.seconds * 1e-9, unit, part * t.share,
+             part * t.low, part * t.high, t.ceiling);
   std::fflush(stdout);
 }
 
@@ -72,10 +74,10 @@ double bench_gemm(const char* name, size_t m, size_t n, size_t k, ThreadPool& po
 }
 
 // Weights far beyond the caches: each call uses the next matrix of a ring.
+constexpr size_t kRingBytes = size_t{1} << 30;
 void bench_gemv(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool) {
   if (!wanted(name)) return;
-  const size_t bytes = packed_b_bytes(k, n),
-               ring = std::max<size_t>((size_t{256} << 20) / bytes, 1);
+  const size_t bytes = packed_b_bytes(k, n), ring = kRingBytes / bytes;
   Floats a(m * k), c(m * n), b(ring * bytes / 4);
   Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .c = c.data(), .ldc = n};
   size_t turn = 0;
@@ -93,17 +95,16 @@ void bench_gemv(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool
 // By weights of 4 or 8 bits: what counts as read is the packed matrix, scales and all.
 void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bits, size_t group,
                      ThreadPool& pool) {
-  if (!wanted(name)) return;
+  const std::string title = fmt::format("{} int{}", name, bits);
+  if (!wanted(title)) return;
   GemmBits g{.m = m, .form = {.k = k, .n = n, .bits = bits, .group = group}, .lda = k, .ldc = n};
-  const size_t bytes = packed_b_bits_bytes(g.form),
-               ring = std::max<size_t>((size_t{256} << 20) / bytes, 1);
+  const size_t bytes = packed_b_bits_bytes(g.form), ring = kRingBytes / bytes;
   // Scales must be numbers, or sums slow down: what a real matrix packs to, over and over.
   const std::vector<uint8_t> codes(k * n, 5);
   const std::vector<float> scales(n * g.form.groups(), 0.01f);
   Floats a(m * k), c(m * n), b(ring * bytes / 4);
-  for (size_t i = 0; i < ring; ++i)
-    pack_b_bits(g.form, {.codes = codes.data(), .scales = scales.data()},
-                b.bytes.data() + i * bytes);
+  pack_b_bits(g.form, {.codes = codes.data(), .scales = scales.data()}, b.bytes.data());
+  for (size_t i = 1; i < ring; ++i) std::memcpy(b.bytes.data() + i * bytes, b.bytes.data(), bytes);
   g.a = a.data();
   g.c = c.data();
   Floats scratch(gemm_bits_scratch_bytes(g) / 4);
@@ -112,8 +113,8 @@ void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bi
     g.packed_b = b.bytes.data() + turn++ % ring * bytes;
     gemm_bits(g, scratch.bytes.data(), pool);
   };
-  row(fmt::format("{} int{}", name, bits), fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()),
-      static_cast<double>(bytes), "GB/s", measure(run, read_ceiling, 1.0, pool.size() == 1));
+  row(title, fmt::format("{}x{}x{} threads {}", m, n, k, pool.size()), static_cast<double>(bytes),
+      "GB/s", measure(run, read_ceiling, 1.0, pool.size() == 1));
 }
 
 // Few rows by one matrix in f32, by weights of 16 bits and by bf16, in turns: medians, and what
@@ -217,7 +218,9 @@ void gemm_table(ThreadPool& one, ThreadPool& two) {
     if (t1 > 0)
       fmt::print("{:<26} {}x{}x{}: {:.2f} on two threads\n", "gemm scaling", m, n, k, t1 / t2);
   }
-  for (size_t m : {1, 2, 4, 8}) bench_gemv("gemv gpt2", m, 3072, 768, one);
+  for (size_t m : {1, 2, 3, 4, 6, 8, 12, 14, 16}) bench_gemv("gemv gpt2", m, 3072, 768, one);
+  for (size_t n : {128, 1536})
+    for (size_t m : {3, 6, 8, 14, 24}) bench_gemm("gemm few", m, n, 512, one);
   bench_gemv("gemv llama", 1, 4096, 4096, one);
   bench_gemv("gemv llama", 1, 4096, 4096, two);
   for (unsigned bits : {8u, 4u}) {
@@ -655,8 +658,8 @@ int main(int argc, char** argv) {
   using namespace hologram;
   if (argc > 1) bench::filter = argv[1];
   ThreadPool one(1), two(2);
-  fmt::print("one thread: FMA {:.1f} GFLOP/s, read {:.1f} GB/s\n", bench::fma_ceiling(),
-             bench::read_ceiling());
+  fmt::print("one thread: FMA {:.1f} GFLOP/s, read {:.1f} GB/s\n", bench::fma_ceiling(0.1),
+             bench::read_ceiling(0.1));
   bench::gemm_table(one, two);
   bench::gemv_forms_table(one, two);
   bench::conv_table(one, two);

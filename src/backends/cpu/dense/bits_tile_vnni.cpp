@@ -26,14 +26,16 @@ namespace {
 
 #define HOLOGRAM_VNNI __attribute__((target("avx512f,avx512vl,avx512bw,avx512vnni,ssse3")))
 
-// From what is read to what is asked for: CPUs that bring near by themselves what comes next keep
-// too few lines on their way for memory that one core has alone.
-constexpr size_t kAheadBytes = 7168;
-// Intel's first cache waits for 16 lines at most and the second for 48, which memory needs: there
-// lines come into the second that far ahead and into the first just before their use. (Zen's first
-// waits for enough of them, and twice the instructions cost it a sixth.)
-constexpr size_t kNearBytes = 768;
+// CPUs that bring near by themselves what comes next keep too few lines on their way for memory
+// that one core has alone. Intel's first cache waits for 16 lines at most and the second for 48,
+// which memory needs: there lines come into the second first. (Zen's first waits for enough of
+// them, and twice the instructions cost it a sixth.)
 enum class Ahead { first_cache, both_caches };
+// From what is read to what is asked for.
+constexpr size_t kNearBytes = 2048;
+constexpr size_t far_bytes(Ahead ahead, size_t rows) {
+  return ahead == Ahead::first_cache && rows == 1 ? 7168 : 12288;
+}
 constexpr size_t kRows = 2;  // of more, the sums of three digits leave the registers
 
 #define HOLOGRAM_VNNI_ALWAYS HOLOGRAM_VNNI __attribute__((always_inline))
@@ -144,11 +146,11 @@ void pack_integers(const float* a, size_t k, size_t group, unsigned bits, uint32
 }
 
 // Of two lines that are read.
-template <Ahead kAhead>
+template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI_INLINE void ask_ahead(const void* at) {
   constexpr size_t kLine = 64;
   const auto* bytes = static_cast<const std::byte*>(at);
-  const std::byte* near = bytes + kAheadBytes;
+  const std::byte* near = bytes + far_bytes(kAhead, kCount);
   if constexpr (kAhead == Ahead::both_caches) {
     __builtin_prefetch(near, 0, 2);
     __builtin_prefetch(near + kLine, 0, 2);
@@ -162,7 +164,7 @@ HOLOGRAM_VNNI_INLINE void ask_ahead(const void* at) {
 template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI_INLINE void add_step(const BitsTile& t, const uint32_t* digits, const uint32_t* at,
                                    __m512i (&sums)[kCount][3][2]) {
-  ask_ahead<kAhead>(at);
+  ask_ahead<kAhead, kCount>(at);
   const __m512i mask = _mm512_set1_epi8(15);
   const __m512i first = _mm512_loadu_si512(at), second = _mm512_loadu_si512(at + 16);
   const __m512i codes[2][2] = {{_mm512_and_si512(first, mask), _mm512_and_si512(second, mask)},
@@ -210,7 +212,7 @@ HOLOGRAM_VNNI void run_nibbles(const BitsTile& t) {
   for (size_t g = 0; g < t.groups; ++g) {
     const size_t rows = std::min(t.group, t.k - g * t.group), steps = (rows + 7) / 8;
     const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead<kAhead>(scales);
+    ask_ahead<kAhead, kCount>(scales);
     at += t.row_sums ? 64 : 32;
     // Fewer instructions a byte let a CPU look further ahead: one row waits for the memory alone.
     if (kCount == 1 && steps == 4)  // a group of 32
@@ -258,7 +260,7 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
   for (size_t g = 0; g < t.groups; ++g) {
     const size_t rows = std::min(t.group, t.k - g * t.group);
     const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead<kAhead>(scales);
+    ask_ahead<kAhead, kCount>(scales);
     at += (t.row_sums ? 64 : 32) * sizeof(float);
     const size_t run = integer_run(t.group, 8);
     for (size_t first = 0; first < rows; first += run) {
@@ -278,7 +280,7 @@ HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
         digits += 3;
       };
       for (size_t i = 0; i + 4 <= values; i += 4, at += 128) {
-        ask_ahead<kAhead>(at);
+        ask_ahead<kAhead, kCount>(at);
         add(Turned(_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)));
       }
       if (const size_t rest = values % 4; rest != 0) {

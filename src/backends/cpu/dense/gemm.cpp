@@ -24,6 +24,12 @@ constexpr size_t kBlockRows = 256;
 
 // Of fewer rows a wide tile has too few sums in flight.
 constexpr size_t kFewRows = 3;
+// Bytes of B from which one narrow tile of all rows beats two or three wide ones, each of which
+// reads B again; and from which it beats a single wide one: such a B comes from memory, where a
+// narrow tile asks for it long before.
+constexpr size_t kBeyondSecond = size_t{1} << 20, kBeyondAll = size_t{8} << 20;
+// Rows of B from what is read to what is asked for: 8 KB.
+constexpr size_t kFarRows = 64;
 
 size_t padded_depth(size_t k) { return align_up(k, kChunk); }
 
@@ -83,7 +89,11 @@ Packing b_packing(const Gemm& g) {
 
 // Whether tiles take 64 columns.
 bool is_wide(const Gemm& g) {
-  return tile_kernel().wide_rows != 0 && g.m >= kFewRows && g.n >= kWideColumns &&
+  const TileKernel kernel = tile_kernel();
+  if (g.packed_b && g.m <= kernel.rows &&
+      packed_b_bytes(g.k, g.n) >= (g.m > kernel.wide_rows ? kBeyondSecond : kBeyondAll))
+    return false;
+  return kernel.wide_rows != 0 && g.m >= kFewRows && g.n >= kWideColumns &&
          (g.packed_b || b_packing(g).first == 0);
 }
 
@@ -198,7 +208,8 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
         Tile tile;
         tile.rows = tiles.height(t);
         tile.a = a_packed ? a_packed + row * depth + k * tile.rows : g.a + row * g.lda + k;
-        tile.a_row = static_cast<ptrdiff_t>(a_packed ? kChunk : g.lda);
+        // One row has no stride, but strips know that of packed ones when they are compiled.
+        tile.a_row = static_cast<ptrdiff_t>(a_packed || g.m == 1 ? kChunk : g.lda);
         tile.a_chunk = static_cast<ptrdiff_t>(a_packed ? tile.rows * kChunk : kChunk);
         tile.taps = &kNoOffset;
         tile.chunks = past_chunk - chunk;
@@ -221,6 +232,7 @@ void gemm(const Gemm& g, std::byte* scratch, ThreadPool& pool) {
           tile.ahead = tile.b + (stride < strides.pairs ? 2 : 1) * tile.b_panel +
                        (t - first) * lines * tile.chunks * kChunk;
         }
+        if (g.packed_b && tiles.tiles == 1) tile.b_far = kFarRows * tile.b_stride;
         tile.columns = columns;
         if (pass < chunks) {
           float* sums = paused + column * g.m + row * width;

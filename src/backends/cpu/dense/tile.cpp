@@ -36,6 +36,9 @@ constexpr size_t near_steps(size_t vectors) {
   return vectors > 2 ? 8 : 0;
 }
 
+// On SSE4, where speed counts less, all strides share one strip, which is smaller.
+constexpr ptrdiff_t kKnownStride = kLanes > 4 ? 16 : 0;
+
 // What a strip does with its sums: either everything (`direct`), or it leaves them for finish().
 struct Strip {
   bool direct;
@@ -54,6 +57,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
   const D d;
   const ptrdiff_t row_stride = kRowStride ? kRowStride : tile.a_row;
   constexpr size_t kNear = near_steps(kVectors);
+  constexpr bool kMayAsk = kVectors * kLanes == kPanelColumns && kRowStride == kKnownStride;
   V sums[kRows][kVectors];
   const float* start = tile.start ? tile.start + column : kZeros;
 #pragma GCC unroll 16
@@ -75,7 +79,7 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
     }
   }
   const float* b = tile.b + column;
-  const size_t b_stride = tile.b_stride;
+  const size_t b_stride = tile.b_stride, far = tile.b_far;
   // The third and fourth vector of B lie in the next panel.
   const size_t panel = kVectors > 2 ? tile.b_panel - 2 * kLanes : 0;
   const auto load_b = [&](size_t v)
@@ -123,7 +127,11 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
         ++i;
         b += b_stride;
       }
-      const auto step = [&](size_t at) HWY_ATTR {
+      const auto step = [&]<bool kAsks>(size_t at) HWY_ATTR {
+        if constexpr (kAsks) {
+          __builtin_prefetch(b + far, 0, 2);
+          __builtin_prefetch(b + far + kChunk, 0, 2);
+        }
         if constexpr (kNear > 0)
 #pragma GCC unroll 4
           for (size_t v = 0; v < kVectors * kLanes / kChunk; ++v)
@@ -142,10 +150,15 @@ void run_strip(const Tile& tile, const Strip& strip, size_t column) {
       // Nearly all chunks are whole. A loop whose end is known leaves GCC the registers to keep all
       // addresses: one that reads two of them from the stack is 5% slower.
       if (i == 0 && count == kChunk) {
+        if (kMayAsk && far != 0) {
 #pragma GCC unroll 2
-        for (size_t at = 0; at < kChunk; ++at) step(at);
+          for (size_t at = 0; at < kChunk; ++at) step.template operator()<kMayAsk>(at);
+        } else {
+#pragma GCC unroll 2
+          for (size_t at = 0; at < kChunk; ++at) step.template operator()<false>(at);
+        }
       } else {
-        for (; i < count; ++i) step(i);
+        for (; i < count; ++i) step.template operator()<false>(i);
       }
     }
   }
@@ -203,8 +216,6 @@ template <size_t kVectors, ptrdiff_t kRowStride, size_t... kRows>
 constexpr std::array<StripFunction, sizeof...(kRows)> strips(std::index_sequence<kRows...>) {
   return {&run_strip<kRows + 1, kVectors, kRowStride>...};
 }
-// On SSE4, where speed counts less, all strides share one strip, which is smaller.
-constexpr ptrdiff_t kKnownStride = kLanes > 4 ? 16 : 0;
 // So do rows two apart, of steps of two pixels, where a last panel has 16 columns.
 template <size_t kVectors>
 constexpr std::array<std::array<StripFunction, kTileRows>, 3> kStrips = {

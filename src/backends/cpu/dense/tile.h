@@ -54,6 +54,9 @@ struct Tile {
   // wide tile from two panels.
   const float* ahead = nullptr;
   size_t ahead_lines = 0;
+  // Of a tile that is the only one to read B, of one row or of rows 16 apart: floats from what is
+  // read to what is brought near; 0: nothing is.
+  size_t b_far = 0;
 
   // Result (row, column) is c[row * c_row + column / 16 * c_block + column % 16 * c_column], where
   // c_column is 1, or c_row is small (nchw, whose pixels are rows). The residual lies the same way,
