@@ -31,7 +31,7 @@
 
 namespace hologram::archive {
 
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 enum class SectionKind : uint32_t {
   plan = 1,
   constants = 2,

@@ -62,12 +62,15 @@ bool is_small(const Graph& graph, const Node& node, Precision precision) {
           node.attributes.integer("k") * node.attributes.integer("n") <= kSmallMatrix);
 }
 
+// Rows up to which 16-bit integers are faster than f32: by pairs that the CPU multiplies and adds
+// at once, and where that takes two instructions.
+int64_t most_rows_by_words() { return dense::has_word_products() ? 3 : 2; }
+
 // Whether a product of few rows, or an LSTM or GRU of a small batch, takes its weights as 16-bit
 // integers, half the bytes of f32 at an error near 1e-5. Of several rows bf16 is faster, of more
-// than three f32 is.
+// than two or three f32 is.
 bool by_words(const Graph& graph, const Node& node, Precision precision) {
-  if ((precision != Precision::fast && precision != Precision::bf16) || !dense::has_word_products())
-    return false;
+  if (precision != Precision::fast && precision != Precision::bf16) return false;
   if (const auto recurrent = recurrent_weights(graph, node))
     return recurrent->few_states() && recurrent->gates * recurrent->hidden >= kFewColumns &&
            recurrent->gates * recurrent->hidden * recurrent->hidden >= kTinyMatrix;
@@ -75,8 +78,8 @@ bool by_words(const Graph& graph, const Node& node, Precision precision) {
   const graph::Tensor* weights = constant_of(graph, node.inputs[1]);
   const int64_t k = node.attributes.integer("k"), n = node.attributes.integer("n");
   return weights && weights->dtype == DType::f32 &&
-         rows_of(graph, node) <= (precision == Precision::fast ? 3 : 1) && n >= kFewColumns &&
-         k * n >= kTinyMatrix;
+         rows_of(graph, node) <= (precision == Precision::fast ? most_rows_by_words() : 1) &&
+         n >= kFewColumns && k * n >= kTinyMatrix;
 }
 
 // The same of a convolution that makes few pixels: squeezes and the ends of small networks.

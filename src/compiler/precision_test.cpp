@@ -143,19 +143,18 @@ TEST(Precision, FewRowsOfASmallMatrixStayF32) {
 }
 
 TEST(Precision, OneRowTakesWeightsOf16Bits) {
-  const bool has = backends::dense::has_word_products();
   for (const Precision precision : {Precision::fast, Precision::bf16}) {
     const std::string note = product_report(1, 100, precision).precision_note;
-    EXPECT_EQ(note.find("by weights of 16 bits") != std::string::npos, has) << note;
+    EXPECT_NE(note.find("by weights of 16 bits"), std::string::npos) << note;
     EXPECT_EQ(product_report(1, 32, precision).narrow_steps, 0u);  // the row costs as much
     EXPECT_EQ(product_report(1, 1, precision).narrow_steps, 0u);
   }
-  if (has && !backends::dense::has_bf16_tiles()) {
-    EXPECT_EQ(product_report(3, 100, Precision::fast).precision_note,
+  if (!backends::dense::has_bf16_tiles()) {
+    const int64_t most = backends::dense::has_word_products() ? 3 : 2;
+    EXPECT_EQ(product_report(most, 100, Precision::fast).precision_note,
               "fast: 1 steps by weights of 16 bits, 0 steps in f32, since this CPU has no bf16 "
               "tiles");
   }
-  if (!has) return;
   EXPECT_EQ(product_report(1, 100, Precision::bf16).precision_note,
             "bf16: 1 steps as bf16, 0 in f32; 1 of them by weights of 16 bits");
 
@@ -225,7 +224,6 @@ TEST(Precision, RecurrentLayersTakeWeightsOf16Bits) {
     if (note) *note = report.precision_note;
     return y;
   };
-  const bool has = backends::dense::has_word_products();
   constexpr size_t kStates = 2 * 4 * 48 * 48 + 3 * 64 * 64, kInputs = 2 * 4 * 48 * 40 + 3 * 64 * 96;
   for (const int64_t steps : {1, 7}) {
     size_t f32_bytes = 0, words_bytes = 0, wider_bytes = 0;
@@ -236,8 +234,7 @@ TEST(Precision, RecurrentLayersTakeWeightsOf16Bits) {
     EXPECT_EQ(run(steps, 1, Precision::bf16, 2, nullptr, nullptr), words);
     EXPECT_EQ(run(steps, 1, Precision::bf16, 3, &wider_bytes, nullptr), exact);
     EXPECT_EQ(wider_bytes, f32_bytes);
-    EXPECT_EQ(note.find("; 2 of them by weights of 16 bits") != std::string::npos, has) << note;
-    if (!has) continue;
+    EXPECT_NE(note.find("; 2 of them by weights of 16 bits"), std::string::npos) << note;
     EXPECT_NE(words, exact);
     // All steps at once are many rows for W.
     const size_t narrow = steps == 1 ? kStates + kInputs : kStates;
@@ -249,9 +246,7 @@ TEST(Precision, RecurrentLayersTakeWeightsOf16Bits) {
   const auto exact = run(5, 1, Precision::f32, 0, &f32_bytes, nullptr, true);
   const auto words = run(5, 1, Precision::bf16, 0, &batch_bytes, nullptr, true);
   EXPECT_LE(error(words, exact), 5e-5);
-  if (has) {
-    EXPECT_LT(batch_bytes, f32_bytes - (kStates + kInputs) * 7 / 4);
-  }
+  EXPECT_LT(batch_bytes, f32_bytes - (kStates + kInputs) * 7 / 4);
   run(2, 3, Precision::f32, 0, &f32_bytes, nullptr);
   run(2, 3, Precision::bf16, 0, &batch_bytes, nullptr);
   EXPECT_EQ(batch_bytes, f32_bytes);
@@ -363,11 +358,8 @@ TEST(Precision, MeasuredConvolutionsMayBeIntegers) {
   const Report plain_row = run(Precision::fast, false, 0, 1);
   backends::dense::detail::pretend_bf16_tiles(false);
 
-  // The product of one row at the end is f32 where there are no products of 16 bits.
-  const std::string counts = backends::dense::has_word_products()
-                                 ? "fast: 3 steps as two bf16 parts, 1 in f32; 1 of them by "
-                                   "weights of 16 bits"
-                                 : "fast: 2 steps as two bf16 parts, 2 in f32";
+  const std::string counts =
+      "fast: 3 steps as two bf16 parts, 1 in f32; 1 of them by weights of 16 bits";
   EXPECT_EQ(parts.note, counts);
   // The 1x1 kernel over 32 channels would multiply zeros; the last one has a plain output.
   EXPECT_EQ(digits.note, counts + "; 1 of them 16-bit integers");

@@ -1,7 +1,8 @@
-// Products by weights of 4 and 8 bits in integers. By 4 bits a code and its neighbour are a shift
-// and two masks for four values each, where f32 takes a shift and a permutation a value; by 8 bits
-// four rows are turned by six shuffles, where f32 takes a shuffle and a conversion for every 16
-// values. A in three digits keeps what f32 keeps of the largest value of a run.
+// Products by weights of 4 and 8 bits in integers. By 8 bits four codes of a column meet four
+// digits of A as they lie in memory, by 4 bits after one mask: the upper columns are what a whole
+// byte says less what its lower half does. (By f32 a code takes a shift, a conversion or
+// permutation, and a multiplication of its own.) A in three digits keeps what f32 keeps of the
+// largest value of a run.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -32,53 +33,90 @@ namespace {
 // them, and twice the instructions cost it a sixth.)
 enum class Ahead { first_cache, both_caches };
 // From what is read to what is asked for.
-constexpr size_t kNearBytes = 2048;
+constexpr size_t kNearBytes = 4096, kLine = 64;
 constexpr size_t far_bytes(Ahead ahead, size_t rows) {
-  return ahead == Ahead::first_cache && rows == 1 ? 7168 : 12288;
+  return ahead == Ahead::both_caches ? 16384 : rows == 1 ? 7168 : 12288;
 }
-constexpr size_t kRows = 2;  // of more, the sums of three digits leave the registers
+
+constexpr size_t kDigits = 3;  // of A
+constexpr size_t kRows = 2;    // of more, the sums leave the registers
 
 #define HOLOGRAM_VNNI_ALWAYS HOLOGRAM_VNNI __attribute__((always_inline))
 #define HOLOGRAM_VNNI_INLINE HOLOGRAM_VNNI_ALWAYS inline
 
-// sums: [row][digit][vector]; codes are above their middle, which the sums start without.
+// What digits of A and codes come to, of 16 columns each. Codes are above their middle, which sums
+// start without.
 template <size_t kCount>
-HOLOGRAM_VNNI_INLINE void begin_run(const BitsTile& t, const uint32_t* a,
-                                    __m512i (&sums)[kCount][3][2]) {
-#pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r)
-#pragma GCC unroll 3
-    for (size_t d = 0; d < 3; ++d)
-      sums[r][d][0] = sums[r][d][1] =
-          _mm512_set1_epi32(static_cast<int>(a[r * t.integer_row + 2 + d]));
-}
+struct Sums {
+  __m512i digits[kCount][kDigits][2];
 
-// Zeros follow the scales where there are any.
-template <size_t kCount>
-HOLOGRAM_VNNI_INLINE void add_run(const BitsTile& t, const uint32_t* a,
-                                  const __m512i (&sums)[kCount][3][2], const float* scales,
-                                  __m512 (&totals)[kCount][2]) {
+  HOLOGRAM_VNNI_INLINE Sums(const BitsTile& t, const uint32_t* heads) {
 #pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r) {
-    const uint32_t* head = a + r * t.integer_row;
-    const __m512 scale = _mm512_set1_ps(std::bit_cast<float>(head[0]));
-    const __m512 sum = _mm512_set1_ps(std::bit_cast<float>(head[1]));
+    for (size_t r = 0; r < kCount; ++r)
+#pragma GCC unroll 3
+      for (size_t d = 0; d < kDigits; ++d)
 #pragma GCC unroll 2
-    for (size_t v = 0; v < 2; ++v) {
-      __m512 value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][1][v]), _mm512_set1_ps(256.0f),
-                                     _mm512_cvtepi32_ps(sums[r][2][v]));
-      value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][0][v]), _mm512_set1_ps(65536.0f), value);
-      if (t.row_sums) value = _mm512_fnmadd_ps(sum, _mm512_loadu_ps(scales + 32 + v * 16), value);
-      totals[r][v] = _mm512_fmadd_ps(value, _mm512_mul_ps(scale, _mm512_loadu_ps(scales + v * 16)),
-                                     totals[r][v]);
-    }
+        for (size_t v = 0; v < 2; ++v)
+          digits[r][d][v] = _mm512_set1_epi32(
+              static_cast<int>(heads[r * t.integer_row + v * kIntegerHead + 2 + d]));
   }
-}
+
+  // Four rows of codes by the digits of four values.
+  HOLOGRAM_VNNI_INLINE void add(const BitsTile& t, const uint32_t* a, __m512i first,
+                                __m512i second) {
+#pragma GCC unroll 2
+    for (size_t r = 0; r < kCount; ++r)
+#pragma GCC unroll 3
+      for (size_t d = 0; d < kDigits; ++d) {
+        const __m512i four = _mm512_set1_epi32(static_cast<int>(a[r * t.integer_row + d]));
+        digits[r][d][0] = _mm512_dpbusd_epi32(digits[r][d][0], first, four);
+        digits[r][d][1] = _mm512_dpbusd_epi32(digits[r][d][1], second, four);
+      }
+  }
+};
+
+template <size_t kCount>
+struct Totals {
+  __m512 values[kCount][2];
+
+  HOLOGRAM_VNNI_INLINE Totals() {
+#pragma GCC unroll 2
+    for (auto& row : values) row[0] = row[1] = _mm512_setzero_ps();
+  }
+
+  // Zeros follow the scales where there are any.
+  HOLOGRAM_VNNI_INLINE void add(const BitsTile& t, const uint32_t* heads, const Sums<kCount>& sums,
+                                const float* scales, bool zeros) {
+#pragma GCC unroll 2
+    for (size_t r = 0; r < kCount; ++r)
+#pragma GCC unroll 2
+      for (size_t v = 0; v < 2; ++v) {
+        const uint32_t* head = heads + r * t.integer_row + v * kIntegerHead;
+        const auto digit = [&](size_t d) HOLOGRAM_VNNI_ALWAYS {
+          return _mm512_cvtepi32_ps(sums.digits[r][d][v]);
+        };
+        __m512 value = _mm512_fmadd_ps(digit(1), _mm512_set1_ps(256.0f), digit(2));
+        value = _mm512_fmadd_ps(digit(0), _mm512_set1_ps(65536.0f), value);
+        if (zeros)
+          value = _mm512_fnmadd_ps(_mm512_set1_ps(std::bit_cast<float>(head[1])),
+                                   _mm512_loadu_ps(scales + 32 + v * 16), value);
+        values[r][v] = _mm512_fmadd_ps(value,
+                                       _mm512_mul_ps(_mm512_set1_ps(std::bit_cast<float>(head[0])),
+                                                     _mm512_loadu_ps(scales + v * 16)),
+                                       values[r][v]);
+      }
+  }
+
+  HOLOGRAM_VNNI_INLINE void store(const BitsTile& t) const {
+#pragma GCC unroll 2
+    for (size_t r = 0; r < kCount; ++r)
+#pragma GCC unroll 2
+      for (size_t v = 0; v < 2; ++v) _mm512_storeu_ps(t.sums + r * 32 + v * 16, values[r][v]);
+  }
+};
 
 // One run of A; says where the next one starts.
 HOLOGRAM_VNNI uint32_t* pack_run(const float* from, size_t count, unsigned bits, uint32_t* to) {
-  constexpr float kLargest = 8e6f;     // the upper digit stays below 128
-  constexpr float kSmallest = 1e-30f;  // what is below is 0 beside it
   const auto load = [&](size_t i) HOLOGRAM_VNNI {
     const auto mask = static_cast<__mmask16>(count - i >= 16 ? 0xffff : (1u << (count - i)) - 1);
     return _mm512_maskz_loadu_ps(mask, from + i);
@@ -89,15 +127,11 @@ HOLOGRAM_VNNI uint32_t* pack_run(const float* from, size_t count, unsigned bits,
     largest = _mm512_max_epi32(
         largest, _mm512_and_si512(_mm512_castps_si512(load(i)), _mm512_set1_epi32(0x7fffffff)));
   const float most = std::bit_cast<float>(_mm512_reduce_max_epi32(largest));
-  const bool finite = std::isfinite(most), empty = !finite || most < kSmallest;
-  const size_t words = (count + 7) / 8 * kIntegerStep;
-  uint32_t* digits = to + kIntegerHead;
+  const bool finite = std::isfinite(most), empty = !finite || most < kSmallestOfRun;
+  const size_t words = (count + 3) / 4 * kDigits;
+  uint32_t *const digits_begin = to + 2 * kIntegerHead, *digits = digits_begin;
   if (empty) std::memset(digits, 0, words * sizeof(uint32_t));
-  const __m512 inverse = _mm512_set1_ps(empty ? 0.0f : kLargest / most);
-  // By 4 bits the even and the odd ones of each eight.
-  const __m128i order = bits == 4
-                            ? _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15)
-                            : _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512 inverse = _mm512_set1_ps(empty ? 0.0f : kLargestInteger / most);
   const __m512i places = _mm512_setr_epi32(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, 0, 0, 0, 0);
   const auto signed_byte = [](__m512i v) HOLOGRAM_VNNI {
     return _mm512_srai_epi32(_mm512_slli_epi32(v, 24), 24);
@@ -105,39 +139,34 @@ HOLOGRAM_VNNI uint32_t* pack_run(const float* from, size_t count, unsigned bits,
   const auto above = [](__m512i v, __m512i digit)
                          HOLOGRAM_VNNI { return _mm512_srai_epi32(_mm512_sub_epi32(v, digit), 8); };
   __m512i sums[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
-  for (size_t i = 0; i < count && !empty; i += 16, digits += 2 * kIntegerStep) {
+  for (size_t i = 0; i < count && !empty; i += 16, digits += 4 * kDigits) {
     const __m512i value = _mm512_cvtps_epi32(_mm512_mul_ps(load(i), inverse));
     const __m512i low = signed_byte(value), rest = above(value, low);
     const __m512i middle = signed_byte(rest), high = above(rest, middle);
     const __m512i three[3] = {high, middle, low};
     __m512i all = _mm512_setzero_si512();
 #pragma GCC unroll 3
-    for (int d = 0; d < 3; ++d) {
+    for (size_t d = 0; d < kDigits; ++d) {
       sums[d] = _mm512_add_epi32(sums[d], three[d]);
-      const __m128i bytes = _mm_shuffle_epi8(_mm512_cvtepi32_epi8(three[d]), order);
+      const __m128i bytes = _mm512_cvtepi32_epi8(three[d]);
       all = d == 0   ? _mm512_inserti32x4(all, bytes, 0)
             : d == 1 ? _mm512_inserti32x4(all, bytes, 1)
                      : _mm512_inserti32x4(all, bytes, 2);
     }
-    _mm512_mask_storeu_epi32(digits, count - i > 8 ? 0xfff : 0x3f,
+    const size_t fours = std::min<size_t>(4, (count - i + 3) / 4);
+    _mm512_mask_storeu_epi32(digits, static_cast<__mmask16>((1u << (fours * kDigits)) - 1),
                              _mm512_permutexvar_epi32(places, all));
   }
-  const int64_t middle_code = bits == 4 ? 8 : 128;
-  double sum = 0;
+  int64_t of_digits[kDigits];
 #pragma GCC unroll 3
-  for (size_t d = 0; d < 3; ++d) {
-    const int64_t of_digit = _mm512_reduce_add_epi32(sums[d]);
-    sum = 256.0 * sum + static_cast<double>(of_digit);
-    to[2 + d] = static_cast<uint32_t>(-middle_code * of_digit);
-  }
-  to[0] = std::bit_cast<uint32_t>(!finite ? NAN : empty ? 0.0f : most / kLargest);
-  to[1] = std::bit_cast<uint32_t>(static_cast<float>(sum));
-  return to + kIntegerHead + words;
+  for (size_t d = 0; d < kDigits; ++d) of_digits[d] = _mm512_reduce_add_epi32(sums[d]);
+  write_heads(bits, !finite ? NAN : empty ? 0.0f : most / kLargestInteger, of_digits, 256, to);
+  return digits_begin + words;
 }
 
 void pack_integers(const float* a, size_t k, size_t group, unsigned bits, uint32_t* to) {
   if (bits == 16) return detail::pack_vnni_words(a, k, group, to);
-  const size_t run = integer_run(group, bits);
+  const size_t run = integer_run(group);
   for (size_t first = 0; first < k; first += group) {
     const size_t end = std::min(first + group, k);
     for (size_t i = first; i < end; i += run)
@@ -145,175 +174,92 @@ void pack_integers(const float* a, size_t k, size_t group, unsigned bits, uint32
   }
 }
 
-// Of two lines that are read.
+// Of a line that is read.
 template <Ahead kAhead, size_t kCount>
-HOLOGRAM_VNNI_INLINE void ask_ahead(const void* at) {
-  constexpr size_t kLine = 64;
-  const auto* bytes = static_cast<const std::byte*>(at);
-  const std::byte* near = bytes + far_bytes(kAhead, kCount);
+HOLOGRAM_VNNI_INLINE void ask_ahead(const std::byte* at) {
   if constexpr (kAhead == Ahead::both_caches) {
-    __builtin_prefetch(near, 0, 2);
-    __builtin_prefetch(near + kLine, 0, 2);
-    near = bytes + kNearBytes;
-  }
-  __builtin_prefetch(near);
-  __builtin_prefetch(near + kLine);
-}
-
-// Eight rows of codes.
-template <Ahead kAhead, size_t kCount>
-HOLOGRAM_VNNI_INLINE void add_step(const BitsTile& t, const uint32_t* digits, const uint32_t* at,
-                                   __m512i (&sums)[kCount][3][2]) {
-  ask_ahead<kAhead, kCount>(at);
-  const __m512i mask = _mm512_set1_epi8(15);
-  const __m512i first = _mm512_loadu_si512(at), second = _mm512_loadu_si512(at + 16);
-  const __m512i codes[2][2] = {{_mm512_and_si512(first, mask), _mm512_and_si512(second, mask)},
-                               {_mm512_and_si512(_mm512_srli_epi32(first, 4), mask),
-                                _mm512_and_si512(_mm512_srli_epi32(second, 4), mask)}};
-#pragma GCC unroll 2
-  for (size_t odd = 0; odd < 2; ++odd)
-#pragma GCC unroll 2
-    for (size_t r = 0; r < kCount; ++r)
-#pragma GCC unroll 3
-      for (size_t d = 0; d < 3; ++d) {
-        const __m512i four =
-            _mm512_set1_epi32(static_cast<int>(digits[r * t.integer_row + odd * 3 + d]));
-        sums[r][d][0] = _mm512_dpbusd_epi32(sums[r][d][0], codes[odd][0], four);
-        sums[r][d][1] = _mm512_dpbusd_epi32(sums[r][d][1], codes[odd][1], four);
-      }
-}
-
-// kSteps: how many, or 0: as many as said.
-template <Ahead kAhead, size_t kCount, size_t kSteps>
-HOLOGRAM_VNNI_INLINE void add_nibbles(const BitsTile& t, const uint32_t* a, const uint32_t* at,
-                                      size_t steps, const float* scales,
-                                      __m512 (&totals)[kCount][2]) {
-  __m512i sums[kCount][3][2];
-  begin_run<kCount>(t, a, sums);
-  const uint32_t* digits = a + kIntegerHead;
-  if constexpr (kSteps != 0) {
-#pragma GCC unroll 4
-    for (size_t s = 0; s < kSteps; ++s)
-      add_step<kAhead, kCount>(t, digits + s * kIntegerStep, at + s * 32, sums);
+    __builtin_prefetch(at + far_bytes(kAhead, kCount), 0, 2);
+    __builtin_prefetch(at + kNearBytes);
   } else {
-    for (size_t s = 0; s < steps; ++s, digits += kIntegerStep, at += 32)
-      add_step<kAhead, kCount>(t, digits, at, sums);
+    __builtin_prefetch(at + far_bytes(kAhead, kCount));
   }
-  add_run<kCount>(t, a, sums, scales, totals);
 }
 
+// Scales, and zeros where there are any; says what follows.
 template <Ahead kAhead, size_t kCount>
-HOLOGRAM_VNNI void run_nibbles(const BitsTile& t) {
-  __m512 totals[kCount][2];
-#pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r) totals[r][0] = totals[r][1] = _mm512_setzero_ps();
-  const auto* at = reinterpret_cast<const uint32_t*>(t.panel);
-  const uint32_t* a = t.integers;
-  for (size_t g = 0; g < t.groups; ++g) {
-    const size_t rows = std::min(t.group, t.k - g * t.group), steps = (rows + 7) / 8;
-    const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead<kAhead, kCount>(scales);
-    at += t.row_sums ? 64 : 32;
-    // Fewer instructions a byte let a CPU look further ahead: one row waits for the memory alone.
-    if (kCount == 1 && steps == 4)  // a group of 32
-      add_nibbles<kAhead, kCount, 4>(t, a, at, 4, scales, totals);
-    else
-      add_nibbles<kAhead, kCount, 0>(t, a, at, steps, scales, totals);
-    at += steps * 32;
-    a += kIntegerHead + steps * kIntegerStep;
-  }
-#pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r)
-    for (size_t v = 0; v < 2; ++v) _mm512_storeu_ps(t.sums + r * 32 + v * 16, totals[r][v]);
+HOLOGRAM_VNNI_INLINE const std::byte* pass_scales(const std::byte* at, bool zeros) {
+  for (size_t line = 0; line < 2; ++line, at += kLine) ask_ahead<kAhead, kCount>(at);
+  return zeros ? at + 2 * kLine : at;
 }
 
-// Four rows of 32 signed bytes -> the four codes of a column beside each other. Columns by fours:
-// 0, 4, 2, 6 of the first vector and 1, 5, 3, 7 of the second, as Turned::order has it.
-struct Turned {
-  __m512i vectors[2];
-  HOLOGRAM_VNNI_INLINE Turned(__m512i rows01, __m512i rows23) {
-    const __m512i even = _mm512_shuffle_i64x2(rows01, rows23, 0x44);
-    const __m512i odd = _mm512_shuffle_i64x2(rows01, rows23, 0xee);
-    const __m512i low = _mm512_unpacklo_epi8(even, odd), high = _mm512_unpackhi_epi8(even, odd);
-    const __m512i upper = _mm512_shuffle_i64x2(low, high, 0x44);
-    const __m512i lower = _mm512_shuffle_i64x2(low, high, 0xee);
-    const __m512i sign = _mm512_set1_epi8(static_cast<char>(0x80));
-    vectors[0] = _mm512_xor_si512(_mm512_unpacklo_epi16(upper, lower), sign);
-    vectors[1] = _mm512_xor_si512(_mm512_unpackhi_epi16(upper, lower), sign);
+// A run of `values` rows of codes; where kKnown says how many, one run of instructions. Of 4 bits
+// upper halves of bytes are codes of the upper 16 columns: a byte is multiplied as it is, and what
+// its lower half says is taken off at the end.
+template <Ahead kAhead, size_t kCount, unsigned kBits, size_t kKnown = 0>
+HOLOGRAM_VNNI_INLINE void add_run(const BitsTile& t, size_t values, const float* scales, bool zeros,
+                                  const uint32_t*& a, const std::byte*& at,
+                                  Totals<kCount>& totals) {
+  const uint32_t* heads = a;
+  Sums<kCount> sums(t, heads);
+  a += 2 * kIntegerHead;
+  const auto add_four = [&]() HOLOGRAM_VNNI_ALWAYS {
+    ask_ahead<kAhead, kCount>(at);
+    const __m512i codes = _mm512_loadu_si512(at);
+    at += kLine;
+    if constexpr (kBits == 4) {
+      sums.add(t, a, _mm512_and_si512(codes, _mm512_set1_epi8(15)), codes);
+    } else {
+      ask_ahead<kAhead, kCount>(at);
+      sums.add(t, a, codes, _mm512_loadu_si512(at));
+      at += kLine;
+    }
+    a += kDigits;
+  };
+  if constexpr (kKnown != 0) {
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kKnown; i += 4) add_four();
+  } else {
+    for (size_t i = 0; i < values; i += 4) add_four();
   }
-  // The first four columns of both, then the next; `half` of them.
-  HOLOGRAM_VNNI_INLINE static __m512i order(__m512i first, __m512i second, bool half) {
-    const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    const __m512i high =
-        _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-    return _mm512_permutex2var_epi32(first, half ? high : low, second);
-  }
-};
-
-template <Ahead kAhead, size_t kCount>
-HOLOGRAM_VNNI void run_bytes(const BitsTile& t) {
-  __m512 totals[kCount][2];
+  if constexpr (kBits == 4)
 #pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r) totals[r][0] = totals[r][1] = _mm512_setzero_ps();
+    for (auto& row : sums.digits)
+#pragma GCC unroll 3
+      for (auto& digit : row) digit[1] = _mm512_sub_epi32(digit[1], digit[0]);
+  totals.add(t, heads, sums, scales, zeros);
+}
+
+template <Ahead kAhead, size_t kCount, unsigned kBits>
+HOLOGRAM_VNNI void run_panel(const BitsTile& t) {
+  constexpr size_t kUsual = 32;  // rows of a group of 4 bits
+  Totals<kCount> totals;
   const std::byte* at = t.panel;
   const uint32_t* a = t.integers;
-  for (size_t g = 0; g < t.groups; ++g) {
-    const size_t rows = std::min(t.group, t.k - g * t.group);
-    const auto* scales = reinterpret_cast<const float*>(at);
-    ask_ahead<kAhead, kCount>(scales);
-    at += (t.row_sums ? 64 : 32) * sizeof(float);
-    const size_t run = integer_run(t.group, 8);
-    for (size_t first = 0; first < rows; first += run) {
-      const size_t values = std::min(run, rows - first);
-      __m512i sums[kCount][3][2];
-      begin_run<kCount>(t, a, sums);
-      const uint32_t* digits = a + kIntegerHead;
-      const auto add = [&](const Turned& codes) HOLOGRAM_VNNI_ALWAYS {
-#pragma GCC unroll 2
-        for (size_t r = 0; r < kCount; ++r)
-#pragma GCC unroll 3
-          for (size_t d = 0; d < 3; ++d) {
-            const __m512i four = _mm512_set1_epi32(static_cast<int>(digits[r * t.integer_row + d]));
-            sums[r][d][0] = _mm512_dpbusd_epi32(sums[r][d][0], codes.vectors[0], four);
-            sums[r][d][1] = _mm512_dpbusd_epi32(sums[r][d][1], codes.vectors[1], four);
-          }
-        digits += 3;
-      };
-      for (size_t i = 0; i + 4 <= values; i += 4, at += 128) {
-        ask_ahead<kAhead, kCount>(at);
-        add(Turned(_mm512_loadu_si512(at), _mm512_loadu_si512(at + 64)));
-      }
-      if (const size_t rest = values % 4; rest != 0) {
-        const auto mask = [](size_t count) {
-          return count >= 2 ? ~uint64_t{0} : count == 1 ? uint64_t{0xffffffff} : uint64_t{0};
-        };
-        add(Turned(_mm512_maskz_loadu_epi8(mask(rest), at),
-                   _mm512_maskz_loadu_epi8(mask(rest - std::min<size_t>(rest, 2)), at + 64)));
-        at += rest * 32;
-      }
-#pragma GCC unroll 2
-      for (size_t r = 0; r < kCount; ++r)
-#pragma GCC unroll 3
-        for (size_t d = 0; d < 3; ++d) {
-          const __m512i one = sums[r][d][0], other = sums[r][d][1];
-          sums[r][d][0] = Turned::order(one, other, false);
-          sums[r][d][1] = Turned::order(one, other, true);
-        }
-      add_run<kCount>(t, a, sums, scales, totals);
-      a += kIntegerHead + (values + 7) / 8 * kIntegerStep;
+  const size_t run = integer_run(t.group);
+  const bool zeros = t.zeros;
+  size_t k = 0;
+  if constexpr (kBits == 4)
+    for (; t.group == kUsual && !zeros && k + kUsual <= t.k; k += kUsual) {
+      const auto* scales = reinterpret_cast<const float*>(at);
+      at = pass_scales<kAhead, kCount>(at, false);
+      add_run<kAhead, kCount, kBits, kUsual>(t, kUsual, scales, false, a, at, totals);
     }
+  for (; k < t.k; k += t.group) {
+    const auto* scales = reinterpret_cast<const float*>(at);
+    at = pass_scales<kAhead, kCount>(at, zeros);
+    const size_t end = std::min(k + t.group, t.k);
+    for (size_t i = k; i < end; i += run)
+      add_run<kAhead, kCount, kBits>(t, std::min(run, end - i), scales, zeros, a, at, totals);
   }
-#pragma GCC unroll 2
-  for (size_t r = 0; r < kCount; ++r)
-    for (size_t v = 0; v < 2; ++v) _mm512_storeu_ps(t.sums + r * 32 + v * 16, totals[r][v]);
+  totals.store(t);
 }
 
 template <Ahead kAhead>
 void run_any(const BitsTile& t) {
   if (t.bits == 16) return detail::vnni_words(t);
   constexpr void (*kRun[2][kRows])(const BitsTile&) = {
-      {&run_nibbles<kAhead, 1>, &run_nibbles<kAhead, 2>},
-      {&run_bytes<kAhead, 1>, &run_bytes<kAhead, 2>}};
+      {&run_panel<kAhead, 1, 4>, &run_panel<kAhead, 2, 4>},
+      {&run_panel<kAhead, 1, 8>, &run_panel<kAhead, 2, 8>}};
   kRun[t.bits / 8][t.rows - 1](t);
 }
 

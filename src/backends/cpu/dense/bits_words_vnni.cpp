@@ -62,9 +62,9 @@ HOLOGRAM_VNNI void run_words(const BitsTile& t) {
   for (size_t r = 0; r < kCount; ++r) totals[r][0] = totals[r][1] = _mm512_setzero_ps();
   const auto* at = reinterpret_cast<const uint32_t*>(t.panel);
   const uint32_t* a = t.integers;
-  const size_t run = integer_run(t.group, 16);
-  for (size_t g = 0; g < t.groups; ++g) {
-    const size_t rows = std::min(t.group, t.k - g * t.group);
+  const size_t run = integer_run(t.group);
+  for (size_t k = 0; k < t.k; k += t.group) {
+    const size_t rows = std::min(t.group, t.k - k);
     const auto* scales = reinterpret_cast<const float*>(at);
     at += 32;
     for (size_t first = 0; first < rows; first += run) {
@@ -129,7 +129,7 @@ namespace detail {
 void vnni_words(const BitsTile& t) { t.rows == 1 ? run_words<1, 4>(t) : run_words<2, 2>(t); }
 
 void pack_vnni_words(const float* a, size_t k, size_t group, uint32_t* to) {
-  const size_t run = integer_run(group, 16);
+  const size_t run = integer_run(group);
   for (size_t first = 0; first < k; first += group) {
     const size_t end = std::min(first + group, k);
     for (size_t i = first; i < end; i += run) to = pack_run(a + i, std::min(run, end - i), to);

@@ -4,13 +4,13 @@
 //
 // The weights stay as small as they are stored until they are in registers, so that a few rows of A
 // cost what reading the codes costs. Rules of gemm.h hold: a result's bits depend neither on m, n
-// nor the number of threads. It is, group after group, scale * ((even + odd) - zero * sum of A),
-// where even and odd are chains of fused multiply-adds over every other k. On a CPU with VNNI it is
-// the exact sum over a run of A as integers of 24 bits (by 16 bits: 20) of its largest value there;
-// a run is a group, by 8 and 16 bits at most 128 rows of one.
+// nor the number of threads. It is the exact sum over a run of A as integers of 24 bits (by weights
+// of 16 bits: 20) of its largest value there, run after run; a run is a group, of more than 128
+// rows each 128 of one. Zeros are taken off by the sum of these integers.
 //
 // packed: for each 32 columns, for each group: 32 scales, 32 zeros (where there are any), the codes
-//     8 bits: [k][32] signed bytes          4 bits: [k / 8][32] words of 8 codes, the first lowest
+//     8 bits: [k / 4][32][4] bytes
+//     4 bits: [k / 4][16][4] bytes, lower half: the code of a column, upper half: of the 16th after
 //     16 bits: [k / 2][32][2] signed integers, which have no zeros
 // in one run, which a product reads from end to end.
 #pragma once

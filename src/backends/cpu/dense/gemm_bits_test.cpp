@@ -62,6 +62,13 @@ struct Trial {
   }
 };
 
+// Of `count` floats, which may be NaN.
+std::vector<uint32_t> bits_of(const float* values, size_t count) {
+  std::vector<uint32_t> bits(count);
+  std::memcpy(bits.data(), values, count * sizeof(float));
+  return bits;
+}
+
 std::vector<BitsForm> forms() {
   std::vector<BitsForm> all;
   for (unsigned bits : {4u, 8u})
@@ -116,21 +123,46 @@ TEST(GemmBits, SmallAndUndefinedValues) {
   });
 }
 
-// Of 8 bits, values are integers of a run of 128 rows: a large one leaves those of other runs
-// alone.
+// Values are integers of a run of 128 rows: a large one leaves those of other runs alone.
 TEST(GemmBits, LargeValuesAmongSmallOnes) {
   ThreadPool pool(1);
   for_each_level([&] {
-    Trial trial(1, {300, 33, 8, 0, false}, false);
-    for (size_t k = 0; k < 128; ++k) trial.a[k] = k == 5 ? 1e6f : 0.0f;
-    for (size_t j = 0; j < 33; ++j) trial.codes[5 * 33 + j] = 128;  // by 0
-    trial.pack();
-    const auto c = trial.run(1, pool);
-    for (size_t j = 0; j < 33; ++j) {
-      long double sum = trial.bias[j];
-      for (size_t k = 0; k < 300; ++k) sum += trial.a[k] * trial.weight(k, j);
-      EXPECT_NEAR(c[j], std::max(sum, 0.0L), 1e-4);
+    for (const unsigned bits : {4u, 8u}) {
+      Trial trial(1, {300, 33, bits, 0, false}, false);
+      for (size_t k = 0; k < 128; ++k) trial.a[k] = k == 5 ? 1e6f : 0.0f;
+      for (size_t j = 0; j < 33; ++j) trial.codes[5 * 33 + j] = bits == 8 ? 128 : 8;  // by 0
+      trial.pack();
+      const auto c = trial.run(1, pool);
+      for (size_t j = 0; j < 33; ++j) {
+        long double sum = trial.bias[j];
+        for (size_t k = 0; k < 300; ++k) sum += trial.a[k] * trial.weight(k, j);
+        EXPECT_NEAR(c[j], std::max(sum, 0.0L), 1e-4) << bits;
+      }
     }
+  });
+}
+
+// The largest codes by the largest values of either sign, in groups whose sums they make largest.
+TEST(GemmBits, SumsStayWithin32Bits) {
+  ThreadPool pool(1);
+  for_each_level([&] {
+    for (const unsigned bits : {4u, 8u})
+      for (const size_t group : {0, 32})
+        for (const float sign : {-1.0f, 1.0f})
+          for (const bool top : {false, true}) {
+            Trial trial(1, {4096, 32, bits, group, false}, false);
+            std::fill(trial.a.begin(), trial.a.end(), sign);
+            // Lower and upper columns by each other's opposite ends.
+            for (size_t i = 0; i < trial.codes.size(); ++i)
+              trial.codes[i] = (i % 32 < 16) == top ? (bits == 8 ? 255 : 15) : 0;
+            trial.pack();
+            const auto c = trial.run(1, pool);
+            for (size_t j = 0; j < 32; ++j) {
+              long double sum = trial.bias[j];
+              for (size_t k = 0; k < 4096; ++k) sum += trial.a[k] * trial.weight(k, j);
+              EXPECT_NEAR(c[j], std::max(sum, 0.0L), std::abs(sum) * 1e-5) << bits << ' ' << j;
+            }
+          }
   });
 }
 
@@ -139,10 +171,10 @@ TEST(GemmBits, SameBitsForEveryBatchAndThreadCount) {
   for (const BitsForm form : {BitsForm{288, 517, 4, 32, true}, BitsForm{288, 517, 8, 0, true}}) {
     const Trial trial(9, form, false);
     const auto all = trial.run(9, three);
-    EXPECT_EQ(std::memcmp(all.data(), trial.run(9, one).data(), 9 * 519 * sizeof(float) - 8), 0);
+    EXPECT_EQ(bits_of(all.data(), 9 * 519 - 2), bits_of(trial.run(9, one).data(), 9 * 519 - 2));
     for (size_t i = 0; i < 9; ++i) {
       const auto row = trial.run(1, one, i);
-      EXPECT_EQ(std::memcmp(row.data(), all.data() + i * 519, 517 * sizeof(float)), 0) << i;
+      EXPECT_EQ(bits_of(row.data(), 517), bits_of(all.data() + i * 519, 517)) << i;
     }
   }
 }
@@ -275,10 +307,10 @@ TEST(GemmBits, WordsHaveTheSameBitsForEveryBatchAndThreadCount) {
   ThreadPool one(1), three(3);
   const Words trial(9, {700, 517, 16, 128, false}, false);
   const auto all = trial.run(9, three);
-  EXPECT_EQ(std::memcmp(all.data(), trial.run(9, one).data(), 9 * 519 * sizeof(float) - 8), 0);
+  EXPECT_EQ(bits_of(all.data(), 9 * 519 - 2), bits_of(trial.run(9, one).data(), 9 * 519 - 2));
   for (size_t i = 0; i < 9; ++i) {
     const auto row = trial.run(1, i % 2 ? one : three, i);
-    EXPECT_EQ(std::memcmp(row.data(), all.data() + i * 519, 517 * sizeof(float)), 0) << i;
+    EXPECT_EQ(bits_of(row.data(), 517), bits_of(all.data() + i * 519, 517)) << i;
   }
 }
 
