@@ -94,10 +94,13 @@ void bench_gemv(const char* name, size_t m, size_t n, size_t k, ThreadPool& pool
 
 // By weights of 4 or 8 bits: what counts as read is the packed matrix, scales and all.
 void bench_gemv_bits(const char* name, size_t m, size_t n, size_t k, unsigned bits, size_t group,
-                     ThreadPool& pool) {
-  const std::string title = fmt::format("{} int{}", name, bits);
+                     ThreadPool& pool, bool zeros = false) {
+  const std::string title = fmt::format("{} int{}{}", name, bits, zeros ? " zeros" : "");
   if (!wanted(title)) return;
-  GemmBits g{.m = m, .form = {.k = k, .n = n, .bits = bits, .group = group}, .lda = k, .ldc = n};
+  GemmBits g{.m = m,
+             .form = {.k = k, .n = n, .bits = bits, .group = group, .zeros = zeros},
+             .lda = k,
+             .ldc = n};
   const size_t bytes = packed_b_bits_bytes(g.form), ring = kRingBytes / bytes;
   // Scales must be numbers, or sums slow down: what a real matrix packs to, over and over.
   const std::vector<uint8_t> codes(k * n, 5);
@@ -229,6 +232,7 @@ void gemm_table(ThreadPool& one, ThreadPool& two) {
     for (size_t m : {1, 2, 4}) bench_gemv_bits("gemv llama", m, 4096, 4096, bits, group, one);
     bench_gemv_bits("gemv llama", 1, 4096, 4096, bits, group, two);
   }
+  bench_gemv_bits("gemv llama", 1, 4096, 4096, 4, 32, one, true);
 }
 
 void bench_conv(const std::string& name, size_t in, size_t out, size_t size, size_t kernel,

@@ -86,7 +86,7 @@ struct Totals {
 
   // Zeros follow the scales where there are any.
   HOLOGRAM_VNNI_INLINE void add(const BitsTile& t, const uint32_t* heads, const Sums<kCount>& sums,
-                                const float* scales, bool zeros) {
+                                const float* scales) {
 #pragma GCC unroll 2
     for (size_t r = 0; r < kCount; ++r)
 #pragma GCC unroll 2
@@ -97,7 +97,7 @@ struct Totals {
         };
         __m512 value = _mm512_fmadd_ps(digit(1), _mm512_set1_ps(256.0f), digit(2));
         value = _mm512_fmadd_ps(digit(0), _mm512_set1_ps(65536.0f), value);
-        if (zeros)
+        if (t.zeros)
           value = _mm512_fnmadd_ps(_mm512_set1_ps(std::bit_cast<float>(head[1])),
                                    _mm512_loadu_ps(scales + 32 + v * 16), value);
         values[r][v] = _mm512_fmadd_ps(value,
@@ -188,15 +188,15 @@ HOLOGRAM_VNNI_INLINE void ask_ahead(const std::byte* at) {
 // Scales, and zeros where there are any; says what follows.
 template <Ahead kAhead, size_t kCount>
 HOLOGRAM_VNNI_INLINE const std::byte* pass_scales(const std::byte* at, bool zeros) {
-  for (size_t line = 0; line < 2; ++line, at += kLine) ask_ahead<kAhead, kCount>(at);
-  return zeros ? at + 2 * kLine : at;
+  for (size_t line = 0; line < (zeros ? 4 : 2); ++line, at += kLine) ask_ahead<kAhead, kCount>(at);
+  return at;
 }
 
-// A run of `values` rows of codes; where kKnown says how many, one run of instructions. Of 4 bits
+// A run of `values` rows of codes; where kKnown says how many, their loop is unrolled. Of 4 bits
 // upper halves of bytes are codes of the upper 16 columns: a byte is multiplied as it is, and what
 // its lower half says is taken off at the end.
 template <Ahead kAhead, size_t kCount, unsigned kBits, size_t kKnown = 0>
-HOLOGRAM_VNNI_INLINE void add_run(const BitsTile& t, size_t values, const float* scales, bool zeros,
+HOLOGRAM_VNNI_INLINE void add_run(const BitsTile& t, size_t values, const float* scales,
                                   const uint32_t*& a, const std::byte*& at,
                                   Totals<kCount>& totals) {
   const uint32_t* heads = a;
@@ -226,7 +226,7 @@ HOLOGRAM_VNNI_INLINE void add_run(const BitsTile& t, size_t values, const float*
     for (auto& row : sums.digits)
 #pragma GCC unroll 3
       for (auto& digit : row) digit[1] = _mm512_sub_epi32(digit[1], digit[0]);
-  totals.add(t, heads, sums, scales, zeros);
+  totals.add(t, heads, sums, scales);
 }
 
 template <Ahead kAhead, size_t kCount, unsigned kBits>
@@ -236,20 +236,15 @@ HOLOGRAM_VNNI void run_panel(const BitsTile& t) {
   const std::byte* at = t.panel;
   const uint32_t* a = t.integers;
   const size_t run = integer_run(t.group);
-  const bool zeros = t.zeros;
-  size_t k = 0;
-  if constexpr (kBits == 4)
-    for (; t.group == kUsual && !zeros && k + kUsual <= t.k; k += kUsual) {
-      const auto* scales = reinterpret_cast<const float*>(at);
-      at = pass_scales<kAhead, kCount>(at, false);
-      add_run<kAhead, kCount, kBits, kUsual>(t, kUsual, scales, false, a, at, totals);
-    }
-  for (; k < t.k; k += t.group) {
+  for (size_t k = 0; k < t.k; k += t.group) {
     const auto* scales = reinterpret_cast<const float*>(at);
-    at = pass_scales<kAhead, kCount>(at, zeros);
+    at = pass_scales<kAhead, kCount>(at, t.zeros);
     const size_t end = std::min(k + t.group, t.k);
-    for (size_t i = k; i < end; i += run)
-      add_run<kAhead, kCount, kBits>(t, std::min(run, end - i), scales, zeros, a, at, totals);
+    if (kBits == 4 && end - k == kUsual)
+      add_run<kAhead, kCount, kBits, kUsual>(t, kUsual, scales, a, at, totals);
+    else
+      for (size_t i = k; i < end; i += run)
+        add_run<kAhead, kCount, kBits>(t, std::min(run, end - i), scales, a, at, totals);
   }
   totals.store(t);
 }
