@@ -1,6 +1,7 @@
 #include "compiler/precision.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -140,6 +141,34 @@ TEST(Precision, FewRowsOfASmallMatrixStayF32) {
   EXPECT_EQ(product_report(64, 32, Precision::bf16).narrow_steps, 1u);
   EXPECT_EQ(product_report(1, 5000, Precision::bf16).narrow_steps, 1u);  // half the bytes to read
   EXPECT_EQ(product_report(4, 5000, Precision::fast).narrow_steps, 0u);  // as many
+}
+
+// A CPU that multiplies 16-bit integers in pairs takes three rows by them; by AVX2 alone two.
+TEST(Precision, RowsByWeightsOf16BitsWithoutDotProducts) {
+  if ((hwy::SupportedTargets() & HWY_AVX2) == 0) GTEST_SKIP() << "no AVX2";
+  hwy::SetSupportedTargetsForTest(HWY_AVX2);
+  hwy::GetChosenTarget().Update(HWY_AVX2);
+  EXPECT_FALSE(backends::dense::has_word_products());
+  const auto by_words = [](int64_t rows, Precision precision) {
+    return product_report(rows, 100, precision).precision_note.find("by weights of 16 bits") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(by_words(1, Precision::bf16));
+  EXPECT_FALSE(by_words(2, Precision::bf16));
+  EXPECT_TRUE(by_words(2, Precision::fast));
+  EXPECT_FALSE(by_words(3, Precision::fast));
+  const auto run = [](Precision precision) {
+    Graph g;
+    const ValueId x = g.add_input("x", ValueType::tensor(DType::f32, Shape({2, 300})));
+    g.outputs = {g.op("MatMul").input(x).input(g.add_constant(random_tensor({300, 170}, 1), "a"))};
+    g.output_names = {"y"};
+    return result_of(std::move(g), {2, 300}, {.precision = precision});
+  };
+  const std::vector<float> exact = run(Precision::f32), words = run(Precision::fast);
+  EXPECT_LE(error(words, exact), 5e-5);
+  EXPECT_NE(words, exact);
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(Precision, OneRowTakesWeightsOf16Bits) {
